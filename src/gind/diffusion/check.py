@@ -1,0 +1,100 @@
+"""What the layer accepts: every refusal says what was expected, what came and what to do."""
+
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+
+from gind.diffusion.edge_norm import EdgeNorm
+from gind.diffusion.regularize import Regularizer
+from gind.equilibrium import Adjoint, Solver, Stop
+from gind.equilibrium.solution import Throw
+from gind.graph import Graph, Scaling
+
+__all__ = ["check_input", "check_options"]
+
+
+def check_input(b: Any, graph: Any, K: Tensor) -> None:
+    """b is a finite n x h matrix in the precision of K, on a graph of n nodes."""
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            f"`graph` must be a gind.Graph, got {type(graph).__name__}. "
+            "Build it with `Graph.from_edge_index(edge_index, num_nodes)`, or use GINDConv, which takes an edge_index."
+        )
+    if not isinstance(b, Tensor):
+        raise TypeError(f"`b` must be a tensor of node features, got {type(b).__name__}.")
+    if b.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"`b` must be float32 or float64, got {b.dtype}. Use `.float()`.")
+    if b.dtype != K.dtype:
+        raise TypeError(f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`.")
+    if b.dim() != 2 or b.shape[1] != K.shape[1]:
+        raise ValueError(f"`b` must have shape (nodes, {K.shape[1]}), got {tuple(b.shape)}.")
+    if b.shape[0] != graph.num_nodes:
+        raise ValueError(
+            f"`b` has {b.shape[0]} rows but the graph has {graph.num_nodes} nodes. Isolated nodes at the end? Pass "
+            "`num_nodes=` to `Graph.from_edge_index`."
+        )
+    if b.device != graph.device:
+        raise ValueError(f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`.")
+    if not bool(torch.isfinite(b).all()):
+        row = int((~torch.isfinite(b)).any(dim=1).nonzero()[0])
+        raise ValueError(f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder.")
+
+
+def check_options(layer: Any, activations: tuple[str, ...]) -> None:
+    """The options of a Diffusion fit together."""
+    for name in ("channels", "flux_channels"):
+        value = getattr(layer, name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"`{name}` must be an int, got {value!r}.")
+        if value < 1:
+            raise ValueError(f"`{name}` must be at least 1, got {value}.")
+    _check_choices(layer, activations)
+    for name, kind, example in (
+        ("scaling", Scaling, "Symmetric()"),
+        ("solver", Solver, "Anderson()"),
+        ("stop", Stop, "Stop(1e-5, 200)"),
+        ("adjoint", Adjoint, "Implicit()"),
+    ):
+        if not isinstance(getattr(layer, name), kind):
+            raise TypeError(f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}.")
+    for name, kind, example in (
+        ("edge_norm", EdgeNorm, "FrozenNorm()"),
+        ("regularizer", Regularizer, "Laplacian(0.1)"),
+    ):
+        if getattr(layer, name) is not None and not isinstance(getattr(layer, name), kind):
+            raise TypeError(
+                f"`{name}` must be None or a {kind.__name__} such as {example}, got {getattr(layer, name)!r}."
+            )
+    _check_numbers(layer)
+
+
+def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
+    for name, choices in (
+        ("activation", activations),
+        ("injection", ("shared", "separate")),
+        ("output", ("sum", "flux")),
+        ("throw", get_args(Throw)),
+    ):
+        value = getattr(layer, name)
+        if value not in choices:
+            raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _check_numbers(layer: Any) -> None:
+    if not 0 <= layer.dropout < 1:
+        raise ValueError(f"`dropout` must lie in [0, 1), got {layer.dropout}.")
+    if not 0 < layer.injection_gain < float("inf"):
+        raise ValueError(f"`injection_gain` must be positive and finite, got {layer.injection_gain}.")
+    if not 0 < layer.alpha <= 1:
+        raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
+    if layer.alpha != 1 and layer.has_energy:
+        raise ValueError(
+            f"`alpha` = {layer.alpha} has no effect on an equilibrium that minimizes an energy: there it is a step size. "
+            "Use `solver=Picard(alpha)`."
+        )
+    if layer.solver.needs_energy and not layer.has_energy:
+        raise ValueError(
+            f"{type(layer.solver).__name__} needs an energy, which {layer.edge_norm or layer.regularizer} takes away. "
+            "Use Anderson(), Broyden() or Picard(alpha)."
+        )

@@ -1,0 +1,93 @@
+"""`Composition`: the equilibrium of several updates in a row, what the paper calls layers."""
+
+from collections.abc import Sequence
+from typing import Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from gind.diffusion.layer import Diffusion
+from gind.diffusion.map import inner_product
+from gind.equilibrium import Adjoint, Implicit, Picard, Solution, Solver, Stop, fixed_point
+from gind.equilibrium.solution import Throw
+from gind.graph import Graph
+
+__all__ = ["Composition"]
+
+
+class Composition(nn.Module):
+    """Z = T_L(... T_1(Z)) with T_l(Z) = (1 - α)Z + αf_l(Z), each f_l with its own K, U and γ (section 5 of the paper).
+
+    A composition of gradient maps is no gradient map: no energy, no bound. For depth with guarantees use a wide K
+    (`flux_channels`), or a stack of certified layers. The layers' own solvers are not used, the output is read as
+    by the first of them.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Diffusion],
+        *,
+        alpha: float = 1.0,
+        solver: Solver | None = None,
+        stop: Stop | None = None,
+        adjoint: Adjoint | None = None,
+        throw: Throw = "warn",
+    ) -> None:
+        super().__init__()
+        if not layers or not all(isinstance(layer, Diffusion) for layer in layers):
+            raise TypeError(f"Composition needs at least one Diffusion, got {layers!r}.")
+        if len({(layer.channels, layer.scaling) for layer in layers}) > 1:
+            raise ValueError("The layers of a Composition must agree in `channels` and `scaling`.")
+        if not 0 < alpha <= 1:
+            raise ValueError(f"`alpha` must lie in (0, 1], got {alpha}.")
+        self.layers = nn.ModuleList(layers)
+        self.alpha = alpha
+        self.solver = Picard(1.0) if solver is None else solver
+        self.stop = Stop() if stop is None else stop
+        self.adjoint = Implicit() if adjoint is None else adjoint
+        self.throw: Throw = throw
+
+    def reset_parameters(self) -> None:
+        """Those of every layer."""
+        for layer in self._layers():
+            layer.reset_parameters()
+
+    @overload
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: Literal[False] = False
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: Literal[True]
+    ) -> tuple[Tensor, Solution]: ...
+
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: bool = False
+    ) -> Tensor | tuple[Tensor, Solution]:
+        """(n, h) to (n, h)."""
+        maps = [layer.bind(b, graph) for layer in self._layers()]
+
+        def fn(z: Tensor) -> Tensor:
+            for one in maps:
+                z = one.relaxed(z, self.alpha)
+            return z
+
+        solution = fixed_point(
+            fn,
+            torch.zeros_like(b) if z0 is None else z0.detach(),
+            solver=self.solver,
+            stop=self.stop,
+            adjoint=self.adjoint,
+            throw=self.throw,
+            inner=inner_product(graph),
+        )
+        out = self._layers()[0].read(solution.value, b, maps[0])
+        return (out, solution) if return_solution else out
+
+    def extra_repr(self) -> str:
+        """The options of the solve."""
+        return f"alpha={self.alpha}, solver={self.solver}, stop={self.stop}, adjoint={self.adjoint}"
+
+    def _layers(self) -> list[Diffusion]:
+        return [layer for layer in self.layers if isinstance(layer, Diffusion)]

@@ -1,0 +1,215 @@
+"""`Diffusion`: the implicit layer. It binds input and graph to a map, solves for its equilibrium, and adds the skip."""
+
+import math
+from typing import Any, Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from gind.diffusion.check import check_input, check_options
+from gind.diffusion.edge_norm import EdgeNorm, Gains
+from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product
+from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
+from gind.equilibrium import Adjoint, Anderson, Implicit, Solution, Solver, Stop, fixed_point
+from gind.equilibrium.solution import Throw
+from gind.graph import Graph, Scaling, Symmetric, incidence_norm
+from gind.kernels import ACTIVATIONS
+
+__all__ = ["Diffusion"]
+
+
+class Diffusion(nn.Module):
+    """Z = -Ĝᵀσ(Ĝ(Z + b)Kᵀ)K, and out = b + Z (equation 6 of the paper).
+
+    The equilibrium is the minimizer of a strongly convex energy for every K, unless a live normalization or a
+    regularizer that acts as a step is chosen; then the layer runs as well, and its bound is infinite.
+
+    `channels` is the width h of b and Z, `flux_channels` the number H of rows of K (default h; "wide K" if larger).
+
+    scaling         Ĝ = G diag(s): `Symmetric()`, `Row()`, `OutDegree()`, `Identity()`
+    activation      σ: "tanh", or "identity" for the linear ablation
+    injection       "shared": Ĝ(Z + b)Kᵀ; "separate": ĜZKᵀ + ĜbUᵀ with its own matrix U
+    edge_norm       None, `FrozenNorm(...)` (keeps the energy) or `LiveNorm(...)`
+    regularizer     None, `Laplacian(eta)` (keeps the energy), `LaplacianStep(eta)` or `Decorrelation(eta)`
+    dropout         rate of the one mask per forward pass that is put on the update, in training
+    output          "sum": b + Z; "flux": Z alone
+    output_norm     scale each node's output to root mean square 1
+    injection_gain  a constant factor of the injected part
+    alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
+    """
+
+    K: nn.Parameter
+    U: nn.Parameter | None
+    gamma: nn.Parameter | None
+
+    def __init__(
+        self,
+        channels: int,
+        flux_channels: int | None = None,
+        *,
+        scaling: Scaling | None = None,
+        activation: Literal["tanh", "identity"] = "tanh",
+        injection: Literal["shared", "separate"] = "shared",
+        edge_norm: EdgeNorm | None = None,
+        regularizer: Regularizer | None = None,
+        dropout: float = 0.0,
+        output: Literal["sum", "flux"] = "sum",
+        output_norm: bool = False,
+        injection_gain: float = 1.0,
+        alpha: float = 1.0,
+        solver: Solver | None = None,
+        stop: Stop | None = None,
+        adjoint: Adjoint | None = None,
+        throw: Throw = "warn",
+    ) -> None:
+        super().__init__()
+        self.channels = channels
+        self.flux_channels = channels if flux_channels is None else flux_channels
+        self.scaling = Symmetric() if scaling is None else scaling
+        self.activation = activation
+        self.injection = injection
+        self.edge_norm = edge_norm
+        self.regularizer = regularizer
+        self.dropout = dropout
+        self.output = output
+        self.output_norm = output_norm
+        self.injection_gain = injection_gain
+        self.alpha = alpha
+        self.solver = Anderson() if solver is None else solver
+        self.stop = Stop() if stop is None else stop
+        self.adjoint = Implicit() if adjoint is None else adjoint
+        self.throw: Throw = throw
+        check_options(self, ACTIVATIONS)
+        self.K = nn.Parameter(torch.empty(self.flux_channels, channels))
+        self.U = nn.Parameter(torch.empty(self.flux_channels, channels)) if injection == "separate" else None
+        self.gamma = nn.Parameter(torch.empty(self.flux_channels)) if edge_norm is not None else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ = 1."""
+        std = math.sqrt(2 / self.channels)
+        nn.init.normal_(self.K, std=std)
+        if self.U is not None:
+            nn.init.normal_(self.U, std=std)
+        if self.gamma is not None:
+            nn.init.ones_(self.gamma)
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the equilibrium is the minimizer of an energy, so that bounds and exact gradients hold."""
+        live = self.edge_norm is not None and self.edge_norm.live
+        return not live and not isinstance(self.regularizer, StepRegularizer)
+
+    @overload
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: Literal[False] = False
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: Literal[True]
+    ) -> tuple[Tensor, Solution]: ...
+
+    def forward(
+        self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: bool = False
+    ) -> Tensor | tuple[Tensor, Solution]:
+        """(n, h) to (n, h). `z0` is a warm start, the `value` of an earlier solution."""
+        fn = self.bind(b, graph)
+        solution = self.solve(fn, z0)
+        out = self.read(solution.value, b, fn)
+        return (out, solution) if return_solution else out
+
+    def bind(self, b: Tensor, graph: Graph, mask: Tensor | None = None) -> DiffusionMap:
+        """The map z ↦ f(z) of this input on this graph; a new dropout mask in training, unless one is given."""
+        check_input(b, graph, self.K)
+        s = self.scaling.vector(graph).to(b.dtype)[:, None]
+        C = self._inject(b, s)
+        if mask is None and self.training and self.dropout > 0:
+            mask = torch.bernoulli(torch.full_like(b, 1 - self.dropout)) / (1 - self.dropout)
+        frozen = self.edge_norm is not None and not self.edge_norm.live
+        gains = Gains()
+        if frozen:
+            assert self.edge_norm is not None
+            assert self.gamma is not None
+            gains = self.edge_norm.gains(C, graph, self.activation, self.gamma)
+        if not self.has_energy:
+            step = self.regularizer if isinstance(self.regularizer, StepRegularizer) else None
+            return LiveMap(
+                self.K, C, s, graph, self.activation, mask, self.edge_norm, self.gamma, gains, step, self.alpha
+            )
+        eta = self.regularizer.eta if isinstance(self.regularizer, Laplacian) else 0.0
+        keep = 1.0 if mask is None else 1 - self.dropout
+        norm = incidence_norm(graph, self.scaling)
+        return DiffusionEnergy(self.K, C, s, graph, self.activation, mask, gains, eta, keep, norm)
+
+    def solve(self, fn: DiffusionMap, z0: Tensor | None = None) -> Solution:
+        """The equilibrium of a bound map."""
+        start = fn.s.new_zeros(fn.s.shape[0], self.channels) if z0 is None else self._warm(z0, fn)
+        return fixed_point(
+            fn,
+            start,
+            solver=self.solver,
+            stop=self.stop,
+            adjoint=self.adjoint,
+            throw=self.throw,
+            inner=inner_product(fn.graph),
+        )
+
+    def read(self, z: Tensor, b: Tensor, fn: DiffusionMap) -> Tensor:
+        """The layer's output from the equilibrium: b + Z (row variant: b + sZ̄), or Z alone."""
+        out = fn.s * z if self.scaling.row else z
+        if self.output == "sum":
+            out = b + out
+        if self.output_norm:
+            out = out / _rms(out)
+        return out
+
+    def extra_repr(self) -> str:
+        """The options that differ from the defaults."""
+        shown = [f"{self.channels}"]
+        if self.flux_channels != self.channels:
+            shown.append(f"flux_channels={self.flux_channels}")
+        shown.append(f"scaling={self.scaling}")
+        defaults: dict[str, Any] = {
+            "activation": "tanh",
+            "injection": "shared",
+            "edge_norm": None,
+            "regularizer": None,
+            "dropout": 0.0,
+            "output": "sum",
+            "output_norm": False,
+            "injection_gain": 1.0,
+            "alpha": 1.0,
+        }
+        shown += [f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v]
+        shown += [f"solver={self.solver}", f"stop={self.stop}", f"adjoint={self.adjoint}"]
+        return ", ".join(shown)
+
+    def _inject(self, b: Tensor, s: Tensor) -> Tensor:
+        """C: s ⊙ bKᵀ or s ⊙ bUᵀ; the row variant injects b/s, so that s cancels."""
+        matrix = self.K if self.U is None else self.U
+        C = b @ matrix.T
+        if self.injection_gain != 1:
+            C = self.injection_gain * C
+        return C if self.scaling.row else s * C
+
+    def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
+        if z0.shape != (fn.s.shape[0], self.channels) or z0.dtype != fn.s.dtype:
+            raise ValueError(
+                f"`z0` must be {fn.s.dtype} of shape {(fn.s.shape[0], self.channels)}, got {z0.dtype} of shape "
+                f"{tuple(z0.shape)}. Pass the `value` of an earlier solution on the same graph."
+            )
+        z0 = z0.detach()
+        return fn.project(z0) if isinstance(fn, DiffusionEnergy) else z0
+
+
+def _rms(x: Tensor) -> Tensor:
+    """Root mean square of each row, (n, 1); 1 for a row of zeros.
+
+    No ε is added: a signal that fades along a chain must come back to size 1 at every distance.
+    """
+    largest = x.detach().abs().amax(dim=1, keepdim=True)
+    largest = torch.where(largest > 0, largest, 1.0)
+    mean = (x / largest).square().mean(dim=1, keepdim=True)
+    return torch.where(mean > 0, largest * mean.clamp_min(torch.finfo(x.dtype).tiny).sqrt(), 1.0)
+

@@ -1,0 +1,206 @@
+"""One application of the update, with everything that is fixed during a solve bound to it.
+
+    f(Z) = -m ⊙ (Ĝᵀ w ω σ(g Ĝ(ZKᵀ + B)) K)        m: dropout mask, 0 or 1/(1 - p)
+
+In terms of potentials y = s ⊙ ZKᵀ + C at the nodes, where C = s ⊙ B is what is injected.
+"""
+
+import abc
+import dataclasses
+import functools
+import math
+from typing import final
+
+import torch
+from torch import Tensor
+
+from gind.diffusion.edge_norm import EdgeNorm, Gains
+from gind.diffusion.regularize import StepRegularizer
+from gind.diffusion.spectral import spectral_bound
+from gind.equilibrium import Energy
+from gind.equilibrium.energy import Map
+from gind.equilibrium.inner import Blocks, InnerProduct, Whole
+from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments
+
+__all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product"]
+
+
+def inner_product(graph: Graph) -> InnerProduct:
+    """One problem per graph of the batch."""
+    return Whole() if graph.batch is None else Blocks(graph.batch, graph.num_graphs)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DiffusionMap(abc.ABC):
+    """What every update has."""
+
+    K: Tensor
+    """(H, h)"""
+    C: Tensor
+    """(n, H): the injected potentials"""
+    s: Tensor
+    """(n, 1): the scaling of the incidence matrix"""
+    graph: Graph
+    activation: str
+    mask: Tensor | None
+    """(n, h): 0 or 1/(1 - dropout), None without dropout"""
+
+    @abc.abstractmethod
+    def __call__(self, z: Tensor) -> Tensor:
+        """f(z)."""
+
+    def relaxed(self, z: Tensor, alpha: float) -> Tensor:
+        """(1 - α) z + α f(z), the paper's skip connection."""
+        return torch.lerp(z, self(z), alpha)
+
+    @final
+    def potential(self, z: Tensor) -> Tensor:
+        """Y = s ⊙ ZKᵀ + C."""
+        return torch.addcmul(self.C, z @ self.K.T, self.s)
+
+    @final
+    def update(self, y: Tensor, gains: Gains) -> Tensor:
+        """-Ĝᵀ w ω σ(g Gy) K, masked, from the potentials."""
+        flux = diffuse(self.amplify(gains.before, y), self.graph, self.activation)
+        return self.masked((-self.s * self.amplify(gains.after, flux)) @ self.K)
+
+    @final
+    def amplify(self, gain: Tensor | None, y: Tensor) -> Tensor:
+        """Multiply by a gain per graph and channel."""
+        if gain is None:
+            return y
+        return y * (gain if self.graph.batch is None else gain[self.graph.batch])
+
+    @final
+    def masked(self, z: Tensor) -> Tensor:
+        """m ⊙ z."""
+        return z if self.mask is None else self.mask * z
+
+
+@final
+@dataclasses.dataclass(frozen=True, eq=False)
+class LiveMap(DiffusionMap):
+    """An update without an energy: the normalization follows Z, or a regularizer's step comes before the map."""
+
+    edge_norm: EdgeNorm | None
+    gamma: Tensor | None
+    gains: Gains
+    """the gains of a frozen normalization"""
+    regularizer: StepRegularizer | None
+    alpha: float
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """(1 - α) z' + α f(z'), z' = z after the regularizer's step."""
+        return self.relaxed(z, self.alpha)
+
+    def relaxed(self, z: Tensor, alpha: float) -> Tensor:
+        """(1 - α) z' + α f(z')."""
+        if self.regularizer is not None:
+            z = self.regularizer.step(z, self.s, self.graph)
+        y = self.potential(z)
+        gains = self.gains
+        if self.edge_norm is not None and self.edge_norm.live:
+            assert self.gamma is not None
+            gains = self.edge_norm.gains(y, self.graph, self.activation, self.gamma)
+        return torch.lerp(z, self.update(y, gains), alpha)
+
+
+@final
+@dataclasses.dataclass(frozen=True, eq=False)
+class DiffusionEnergy(DiffusionMap, Energy):
+    """f = id - ∇E on the coordinates the mask keeps, with
+
+        E(Z) = ½‖Z‖² + 1/(1-p) [ Σ_{e,k} w_e ω_k/g_k σ̃(g_k v_ek) + η Σ_e w_e ‖(ĜZ)_e‖² ],   v = Ĝ(ZKᵀ + B).
+
+    E is 1-strongly convex for every K, and L-smooth with L = 1 + (max ωg ‖K‖² + 2η) ‖√w Ĝ‖² / (1-p).
+    """
+
+    gains: Gains
+    eta: float
+    keep: float
+    """1 - dropout rate"""
+    norm: Tensor
+    """(graphs,) a bound of ‖√w Ĝ‖²"""
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """f(z) = z - ∇E(z)."""
+        update = self.update(self.potential(z), self.gains)
+        return update - self.masked(self._smooth(z)) if self.eta else update
+
+    def value(self, z: Tensor) -> Tensor:
+        """E(z) per graph."""
+        _, moments = diffuse_moments(self.amplify(self.gains.before, self.potential(z)), self.graph, self.activation)
+        terms = moments.primitive * self._channel_factor(self.gains.after) / self._channel_factor(self.gains.before)
+        penalty = terms.sum(dim=1)
+        if self.eta:
+            _, linear = diffuse_moments(self.s * z, self.graph, "identity")
+            penalty = penalty + self.eta * linear.square.sum(dim=1)
+        inner = inner_product(self.graph)
+        return inner.dot(z, z) / 2 + penalty / self.keep
+
+    def hessian(self, z: Tensor) -> Map:
+        """u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(g v) ⊙ ĜuKᵀ)K + 2η Ĝᵀw Ĝu], for u on the coordinates the mask keeps."""
+        y = self.amplify(self.gains.before, self.potential(z))
+
+        def product(u: Tensor) -> Tensor:
+            t = self.amplify(self.gains.before, self.s * (u @ self.K.T))
+            jvp = self.amplify(self.gains.after, diffuse_jvp(y, t, self.graph, self.activation))
+            curved = (self.s * jvp) @ self.K
+            if self.eta:
+                curved = curved + self._smooth(u)
+            return u + self.masked(curved)
+
+        return product
+
+    def project(self, u: Tensor) -> Tensor:
+        """The coordinates the mask keeps."""
+        return u if self.mask is None else torch.where(self.mask > 0, u, 0.0)
+
+    @functools.cached_property
+    def norm_K(self) -> Tensor:
+        """A bound of ‖K‖₂²."""
+        return spectral_bound(self.K)
+
+    @functools.cached_property
+    def strength(self) -> Tensor:
+        """(graphs,) the largest ω g over the channels."""
+        product = self._channel_factor(self.gains.before) * self._channel_factor(self.gains.after)
+        return product.detach().amax(dim=1).expand(self.graph.num_graphs)
+
+    @property
+    def smoothness(self) -> Tensor:
+        """L, per graph."""
+        return 1 + (self.strength * self.norm_K + 2 * self.eta) * self.norm / self.keep
+
+    def rounding(self, z: Tensor) -> Tensor:
+        """First-order error of f(z) in the arithmetic of z, in norm and per graph.
+
+        u is the unit roundoff. Potentials are off by about u(‖Z‖‖K‖ + |C|) each, tanh by 2u, the sums and products
+        after it by a few u; the scaled incidence matrix and K carry these errors into f.
+        """
+        inner, graph = inner_product(self.graph), self.graph
+        unit = torch.finfo(z.dtype).eps / 2
+        frobenius = torch.linalg.matrix_norm(self.K.double())
+        norm_K, norm_G = self.norm_K.sqrt(), self.norm.sqrt()
+        degree = graph.degree[:, None]
+        reach = (degree * self.s.double().square()).amax().sqrt() if len(degree) else norm_K.new_zeros(())
+        size_z = inner.norm(z)
+        injected = inner.norm(degree.sqrt() * self.C.double())
+        potentials = frobenius * norm_G * size_z + 2 * math.sqrt(2) * (injected + reach * norm_K * size_z)
+        before = self._channel_factor(self.gains.before).detach().amax(dim=1)
+        after = self._channel_factor(self.gains.after).detach().amax(dim=1)
+        length = math.sqrt(2) * before * (injected + reach * norm_K * size_z)
+        if self.activation == "tanh":
+            length = torch.minimum(length, (graph.edge_mass * self.K.shape[0]).sqrt())
+        longest = graph.degree.amax().sqrt() if len(degree) else norm_K.new_zeros(())
+        flux = after * norm_G * (norm_K * before * potentials + length * ((6 + longest) * norm_K + frobenius))
+        laplacian = 8 * self.eta * self.norm * size_z
+        return unit * (2 * size_z + (flux + laplacian) / self.keep)
+
+    def _smooth(self, z: Tensor) -> Tensor:
+        """2η Ĝᵀw ĜZ."""
+        return 2 * self.eta * self.s * diffuse(self.s * z, self.graph, "identity")
+
+    def _channel_factor(self, gain: Tensor | None) -> Tensor:
+        """(graphs or 1, H or 1) float64."""
+        return self.norm.new_ones(1, 1) if gain is None else gain.double()

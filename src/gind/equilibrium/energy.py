@@ -1,0 +1,93 @@
+"""Maps whose fixed point comes with a guarantee: gradient steps on a convex energy, and contractions."""
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from typing import final
+
+import torch
+from torch import Tensor
+
+from gind.equilibrium.inner import InnerProduct
+
+__all__ = ["Contraction", "Energy", "Map"]
+
+Map = Callable[[Tensor], Tensor]
+
+
+class Energy(abc.ABC):
+    """A map f = id - ∇E, with E 1-strongly convex and L-smooth. Its fixed point is the minimizer of E.
+
+    E may live on a linear subspace (the range of `project`): then f maps into it, solves start in it, and gradient
+    and Hessian are those of E on the subspace.
+    """
+
+    @abc.abstractmethod
+    def __call__(self, z: Tensor) -> Tensor:
+        """f(z) = z - ∇E(z)."""
+
+    @abc.abstractmethod
+    def value(self, z: Tensor) -> Tensor:
+        """(problems,) float64: E(z)."""
+
+    @abc.abstractmethod
+    def hessian(self, z: Tensor) -> Map:
+        """u ↦ ∇²E(z)u: symmetric, eigenvalues in [1, L]."""
+
+    @property
+    @abc.abstractmethod
+    def smoothness(self) -> Tensor:
+        """(problems,) float64: L or an upper bound of it."""
+
+    def project(self, u: Tensor) -> Tensor:
+        """The orthogonal projection on the subspace E lives on."""
+        return u
+
+    def rounding(self, z: Tensor) -> Tensor:
+        """(problems,) float64: how far the f(z) computed may be from the exact one, in norm."""
+        return torch.zeros_like(self.smoothness)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Contraction:
+    """A map with a known Lipschitz factor q < 1, so that ‖z - z*‖ ≤ ‖z - f(z)‖ / (1 - q)."""
+
+    fn: Map
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.factor < 1:
+            raise ValueError(f"A contraction has a factor in [0, 1), got {self.factor}. Pass the bare map instead.")
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """f(z)."""
+        return self.fn(z)
+
+
+def distance_bound(fn: Map, z: Tensor, residual: Tensor) -> Tensor:
+    """(problems,) an upper bound of ‖z - z*‖ given ‖z - f(z)‖, infinite where nothing is known of f."""
+    if isinstance(fn, Energy):
+        return residual + fn.rounding(z)
+    if isinstance(fn, Contraction):
+        return residual / (1 - fn.factor)
+    return torch.full_like(residual, torch.inf)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What a solver sees: the map and the inner product."""
+
+    fn: Map
+    inner: InnerProduct
+
+    def energy(self) -> Energy | None:
+        """The map as an energy, where it is one."""
+        return self.fn if isinstance(self.fn, Energy) else None
+
+    def step_size(self, given: float | None) -> Tensor:
+        """(problems,) the given step size, by default 2/(1 + L) for an energy and 1 for any other map."""
+        if given is None and isinstance(self.fn, Energy):
+            return 2 / (1 + self.fn.smoothness)
+        return torch.full((self.inner.count,), 1.0 if given is None else given, dtype=torch.float64)

@@ -1,0 +1,96 @@
+"""What a solve is asked for (`Stop`) and what it answers (`Solution`, `Status`)."""
+
+import dataclasses
+import enum
+import warnings
+from typing import Literal, final
+
+from torch import Tensor
+
+__all__ = ["ConvergenceError", "ConvergenceWarning", "GradientReport", "Solution", "Status", "Stop", "Throw"]
+
+Throw = Literal["raise", "warn", "ignore"]
+
+
+class ConvergenceError(RuntimeError):
+    """A solve ended without reaching its tolerance, and `throw="raise"` was asked for."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solve ended without reaching its tolerance."""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Stop:
+    """Stop when ‖z - f(z)‖ ≤ tol · ‖f(z)‖ in every problem, or after `max_steps` steps."""
+
+    tol: float = 1e-5
+    max_steps: int = 200
+
+    def __post_init__(self) -> None:
+        if not self.tol >= 0:
+            raise ValueError(f"`tol` must be a number >= 0, got {self.tol}.")
+        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int) or self.max_steps < 0:
+            raise ValueError(f"`max_steps` must be an int >= 0, got {self.max_steps!r}.")
+
+
+class Status(enum.Enum):
+    """How a solve ended."""
+
+    CONVERGED = "reached the tolerance"
+    MAX_STEPS = "used up its steps before it reached the tolerance"
+    NONFINITE = "met a value that is not finite"
+
+
+@dataclasses.dataclass
+class GradientReport:
+    """How the backward solve ended. It is filled in by `backward`."""
+
+    residual: Tensor | None = None
+    """(problems,) ‖(I - Jᵀ)u - g‖ / ‖g‖"""
+    steps: int = 0
+    status: Status | None = None
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """The answer of a solve; everything is measured at `value`, which is what it returns."""
+
+    value: Tensor
+    residual: Tensor
+    """(problems,) float64: ‖z - f(z)‖ / ‖f(z)‖, what `Stop.tol` is compared with"""
+    bound: Tensor
+    """(problems,) float64: ‖z - z*‖ is at most this; infinite if nothing is known about the map"""
+    steps: int
+    status: Status
+    tol: float = 0.0
+    gradient: GradientReport = dataclasses.field(default_factory=GradientReport)
+
+    @property
+    def converged(self) -> bool:
+        """Whether every problem reached the tolerance."""
+        return self.status is Status.CONVERGED
+
+    def __str__(self) -> str:
+        worst = float(self.residual.max()) if self.residual.numel() else 0.0
+        where = f" at step {self.steps}" if self.status is Status.NONFINITE else f" in {self.steps} steps"
+        count = len(self.residual)
+        open_problems = int((self.residual > self.tol).sum())
+        many = f" ({open_problems} of {count} problems open)" if count > 1 and open_problems else ""
+        return f"The solve {self.status.value}{where}: relative residual {worst:.2e}, tolerance {self.tol:.0e}{many}."
+
+    def report(self, throw: Throw) -> None:
+        """Raise, warn or keep silent about a solve that did not converge."""
+        if self.converged or throw == "ignore":
+            return
+        advice = (
+            "Look for NaN or infinity in the input and the parameters."
+            if self.status is Status.NONFINITE
+            else "Allow more steps (`Stop(max_steps=...)`), choose a faster solver (`Anderson()`, for strong K "
+            "`NewtonCG()`), or loosen `Stop(tol=...)`."
+        )
+        if throw == "raise":
+            raise ConvergenceError(f"{self} {advice}")
+        warnings.warn(f"{self} {advice}", ConvergenceWarning, stacklevel=3)

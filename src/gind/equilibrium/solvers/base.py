@@ -1,0 +1,33 @@
+"""A solver is `init` and `step`; the loop, the residual and the stopping are not its business."""
+
+import abc
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from gind.equilibrium.energy import Problem
+
+__all__ = ["Iterate", "Solver"]
+
+
+class Iterate(NamedTuple):
+    """A point z, f(z), and ‖z - f(z)‖ per problem."""
+
+    z: Tensor
+    fz: Tensor
+    residual: Tensor
+
+
+class Solver(abc.ABC):
+    """Proposes the next point. All state lives in what `init` and `step` return."""
+
+    needs_energy: bool = False
+    """whether the map must be an `Energy`"""
+
+    @abc.abstractmethod
+    def init(self, problem: Problem, z0: Tensor) -> Any:
+        """The state before the first step."""
+
+    @abc.abstractmethod
+    def step(self, problem: Problem, at: Iterate, state: Any) -> tuple[Tensor, Any]:
+        """The next point and state."""

@@ -1,0 +1,161 @@
+"""Scalings s of the incidence matrix, Ĝ = G diag(s), and bounds of ‖√w Ĝ‖."""
+
+import abc
+import dataclasses
+from typing import final
+
+import torch
+from torch import Tensor
+
+from gind.graph.structure import Graph
+
+__all__ = ["Identity", "OutDegree", "Row", "Scaling", "Symmetric", "incidence_norm"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling(abc.ABC):
+    """A positive number per node, s_i = (2 d_i)^(-1/2), for some notion of the degree d_i."""
+
+    @abc.abstractmethod
+    def degree(self, graph: Graph) -> Tensor | None:
+        """(n,) float64, or None if the scaling is 1."""
+
+    @property
+    def row(self) -> bool:
+        """Whether the injection enters unscaled and the output is scaled back: the paper's row-normalized variant."""
+        return False
+
+    @property
+    def contracts(self) -> bool:
+        """Whether ‖√w Ĝ‖ ≤ 1 is known to hold on every graph."""
+        return False
+
+    @final
+    def vector(self, graph: Graph) -> Tensor:
+        """(n,) float64: s. A node of degree 0 gets s = 0: it has no flux, and an infinite scale would make NaN."""
+        key = (type(self), self)
+        if key not in graph.memo:
+            degree = self.degree(graph)
+            if degree is None:
+                s = torch.ones(graph.num_nodes, dtype=torch.float64, device=graph.device)
+            else:
+                s = torch.where(degree > 0, (2 * degree).rsqrt(), 0.0)
+            graph.memo[key] = s
+        s = graph.memo[key]
+        assert isinstance(s, Tensor)
+        return s
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Symmetric(Scaling):
+    """d = sum of incident weights + 1 (`augmented`): Z = -Ĝᵀσ(Ĝ(Z + b)Kᵀ)K."""
+
+    augmented: bool = True
+
+    def degree(self, graph: Graph) -> Tensor:
+        """Incident weights, whatever the direction, + 1 if augmented."""
+        return graph.degree + float(self.augmented)
+
+    @property
+    def contracts(self) -> bool:
+        """Always: 2 d_i dominates the row sums of GᵀwG."""
+        return True
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Row(Scaling):
+    """The degree of `Symmetric`, but Z̄ = -Ĝᵀσ(Ĝ(Z̄ + b/s)Kᵀ)K with output sZ̄ (appendix D of the paper)."""
+
+    augmented: bool = True
+
+    def degree(self, graph: Graph) -> Tensor:
+        """Incident weights, whatever the direction, + 1 if augmented."""
+        return graph.degree + float(self.augmented)
+
+    @property
+    def row(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def contracts(self) -> bool:
+        """Always: 2 d_i dominates the row sums of GᵀwG."""
+        return True
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class OutDegree(Scaling):
+    """d = weights of the edges that leave a node (+ 1 if augmented), for graphs built with `directed=True`.
+
+    Then ‖Ĝ‖ can be far above 1; it is bounded numerically and enters the smoothness. `rows` selects the
+    row-normalized variant.
+    """
+
+    augmented: bool = True
+    rows: bool = False
+
+    def degree(self, graph: Graph) -> Tensor:
+        """Outgoing weights, + 1 if augmented."""
+        if not graph.directed:
+            raise ValueError(
+                "OutDegree needs a graph built with `directed=True`: the edges of an undirected graph have an "
+                "arbitrary orientation. Use Symmetric() or Row()."
+            )
+        return graph.out_degree + float(self.augmented)
+
+    @property
+    def row(self) -> bool:
+        """As chosen."""
+        return self.rows
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Identity(Scaling):
+    """s = 1."""
+
+    def degree(self, graph: Graph) -> None:
+        """None: no scaling."""
+        return
+
+
+def incidence_norm(graph: Graph, scaling: Scaling, steps: int = 100, tol: float = 1e-3) -> Tensor:
+    """(graphs,) float64: an upper bound of ‖√w Ĝ‖₂² per graph, the largest eigenvalue of s GᵀwG s.
+
+    With D the degrees and A the weights, GᵀwG = D - A, whose spectral radius is at most that of the nonnegative
+    matrix Q = s(D + A)s. For every positive x, max_i (Qx)_i/x_i bounds that radius (Collatz-Wielandt), and power
+    iteration makes the bound tight. So this is a bound after any number of steps, never an underestimate.
+    """
+    if scaling.contracts:
+        return torch.ones(graph.num_graphs, dtype=torch.float64, device=graph.device)
+    key = (incidence_norm, type(scaling), scaling)
+    if key not in graph.memo:
+        graph.memo[key] = _collatz_wielandt(graph, scaling.vector(graph), steps, tol)
+    bound = graph.memo[key]
+    assert isinstance(bound, Tensor)
+    return bound
+
+
+def _collatz_wielandt(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor:
+    batch = torch.zeros_like(graph.ptr[1:]) if graph.batch is None else graph.batch
+    weight = torch.ones_like(graph.tail, dtype=torch.float64) if graph.weight is None else graph.weight
+    x = torch.ones_like(s)
+    best = torch.full((graph.num_graphs,), torch.inf, dtype=torch.float64, device=graph.device)
+    for _ in range(steps):
+        sx = s * x
+        neighbors = torch.zeros_like(sx)
+        neighbors.index_add_(0, graph.tail, weight * sx[graph.head])
+        neighbors.index_add_(0, graph.head, weight * sx[graph.tail])
+        qx = s * (graph.degree * sx + neighbors)
+        bound = torch.zeros_like(best).scatter_reduce_(0, batch, qx / x, "amax")
+        improved = bound < best * (1 - tol)
+        best = torch.minimum(best, bound)
+        if not bool(improved.any()):
+            break
+        top = torch.zeros_like(best).scatter_reduce_(0, batch, qx, "amax")
+        # averaging with x damps the sign-alternating part of a bipartite graph; the floor keeps x positive
+        x = (0.5 * x + 0.5 * qx / top.clamp_min(1e-300)[batch]).clamp_min(1e-12)
+    return best

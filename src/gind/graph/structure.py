@@ -1,0 +1,230 @@
+"""`Graph`: nodes and edges, each edge stored once, validated and frozen."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+__all__ = ["Graph"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """n nodes and m edges, each edge once, sorted by its tail.
+
+    The orientation tail → head of an undirected edge is arbitrary (from the smaller to the larger index); nothing
+    computed from the graph depends on it. Self-loops carry no flux: they are no edges, only remembered in `loops`.
+
+    Build one with `from_edge_index`, `from_data` or `from_sparse`.
+    """
+
+    num_nodes: int
+    tail: Tensor
+    """(m,) the node an edge leaves"""
+    head: Tensor
+    """(m,) the node an edge enters"""
+    ptr: Tensor
+    """(n + 1,) the edges of tail i are ptr[i] ... ptr[i + 1] - 1"""
+    weight: Tensor | None
+    """(m,) float64, or None if all are 1"""
+    batch: Tensor | None
+    """(n,) the graph of each node, or None if there is one graph"""
+    num_graphs: int
+    directed: bool
+    """whether every given edge was kept as an edge of its own"""
+    loops: Tensor
+    """(n,) float64: weight of the self-loops that were left out at each node"""
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: Tensor,
+        num_nodes: int | None = None,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        directed: bool = False,
+    ) -> "Graph":
+        """The graph of a PyG `edge_index` (2 x E, also an `EdgeIndex`); the same tensors give the same object.
+
+        A pair given in both directions is one edge with the mean of the two weights, repeats in one direction add
+        up. With `directed=True` every given edge stays an edge of its own, and its direction is its orientation.
+        """
+        from gind.graph.check import check_edges
+
+        key = (num_nodes, *map(_identity, (edge_weight, batch)), directed)
+        version = _identity(edge_index)
+        entry = _cache.get(edge_index) if isinstance(edge_index, Tensor) else None
+        if entry is not None and version is not None and entry[0] == version and key in entry[1]:
+            return entry[1][key][0]
+        edges = check_edges(edge_index, num_nodes, edge_weight, batch)
+        graph = cls._build(edges.source, edges.target, edges.num_nodes, edges.weight, edges.batch, directed)
+        if version is not None and (edge_weight is None or key[1]) and (batch is None or key[2]):
+            if entry is None or entry[0] != version:
+                entry = _cache[edge_index] = (version, {})
+            # hold what the key's ids refer to, so that no other tensor can take over an id
+            entry[1][key] = (graph, edge_weight, batch)
+        return graph
+
+    @classmethod
+    def from_data(cls, data: Any, *, directed: bool = False) -> "Graph":
+        """The graph of a PyG `Data` or `Batch`: its edge_index, edge_weight, num_nodes and batch."""
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None:
+            raise TypeError(
+                f"Expected a PyG Data or Batch with an `edge_index`, got {type(data).__name__} without one. "
+                "For an adjacency matrix use `Graph.from_sparse`."
+            )
+        return cls.from_edge_index(
+            edge_index,
+            data.num_nodes,
+            getattr(data, "edge_weight", None),
+            getattr(data, "batch", None),
+            directed=directed,
+        )
+
+    @classmethod
+    def from_sparse(cls, adjacency: Tensor, batch: Tensor | None = None, *, directed: bool = False) -> "Graph":
+        """The graph of a square torch sparse matrix (any layout): entry (i, j) is an edge i → j of that weight."""
+        if not isinstance(adjacency, Tensor) or adjacency.layout == torch.strided:
+            raise TypeError(
+                f"Expected a torch sparse tensor, got {type(adjacency).__name__}"
+                f"{' with strided layout' if isinstance(adjacency, Tensor) else ''}. Call `.to_sparse()` first."
+            )
+        if adjacency.dim() != 2 or adjacency.shape[0] != adjacency.shape[1]:
+            raise ValueError(f"An adjacency matrix is square, got shape {tuple(adjacency.shape)}.")
+        coo = adjacency.detach().to_sparse_coo()
+        # not coalesced: repeats add up in from_edge_index as well
+        return cls.from_edge_index(
+            coo._indices(), adjacency.shape[0], coo._values().double(), batch, directed=directed
+        )
+
+    @classmethod
+    def _build(
+        cls,
+        source: Tensor,
+        target: Tensor,
+        num_nodes: int,
+        weight: Tensor | None,
+        batch: Tensor | None,
+        directed: bool,
+    ) -> "Graph":
+        w = torch.ones_like(source, dtype=torch.float64) if weight is None else weight.double()
+        loop = source == target
+        loops = torch.zeros(num_nodes, dtype=torch.float64, device=source.device)
+        loops.index_add_(0, source[loop], w[loop])
+        source, target, w = source[~loop], target[~loop], w[~loop]
+        if directed:
+            order = torch.argsort(source, stable=True)
+            tail, head, w = source[order], target[order], w[order]
+        else:
+            tail, head, w = _merge(source, target, w, num_nodes)
+        counts = torch.bincount(tail, minlength=num_nodes)
+        ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return cls(
+            num_nodes=num_nodes,
+            tail=tail,
+            head=head,
+            ptr=ptr,
+            weight=None if bool((w == 1).all()) else w,
+            batch=batch,
+            num_graphs=1 if batch is None else int(batch.max()) + 1 if len(batch) else 0,
+            directed=directed,
+            loops=loops,
+        )
+
+    @property
+    def num_edges(self) -> int:
+        """m."""
+        return len(self.tail)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph's tensors are."""
+        return self.tail.device
+
+    @functools.cached_property
+    def degree(self) -> Tensor:
+        """(n,) float64: sum of the weights of the incident edges."""
+        return self.out_degree + self._sum_at(self.head)
+
+    @functools.cached_property
+    def out_degree(self) -> Tensor:
+        """(n,) float64: sum of the weights of the edges that leave; depends on orientation."""
+        return self._sum_at(self.tail)
+
+    @functools.cached_property
+    def edge_mass(self) -> Tensor:
+        """(graphs,) float64: sum of the weights of the edges of each graph."""
+        if self.batch is None:
+            return self.out_degree.sum().reshape(1)
+        return self.out_degree.new_zeros(self.num_graphs).index_add_(0, self.batch, self.out_degree)
+
+    @functools.cached_property
+    def node_count(self) -> Tensor:
+        """(graphs,) nodes of each graph."""
+        if self.batch is None:
+            return torch.tensor([self.num_nodes], device=self.device)
+        return torch.bincount(self.batch, minlength=self.num_graphs)
+
+    def weight_as(self, dtype: torch.dtype) -> Tensor:
+        """(m,) weights in a dtype, empty if all are 1: what the kernels take."""
+        cast = self._casts.get(dtype)
+        if cast is None:
+            source = self.degree.new_empty(0) if self.weight is None else self.weight
+            cast = self._casts[dtype] = source.to(dtype)
+        return cast
+
+    def to(self, device: torch.device | str) -> "Graph":
+        """The same graph with its tensors on another device."""
+        if torch.device(device) == self.device:
+            return self
+        moved = {
+            field.name: value.to(device) if isinstance(value := getattr(self, field.name), Tensor) else value
+            for field in dataclasses.fields(self)
+        }
+        return Graph(**moved)
+
+    def __repr__(self) -> str:
+        extra = ", directed" if self.directed else ""
+        extra += ", weighted" if self.weight is not None else ""
+        extra += f", {self.num_graphs} graphs" if self.batch is not None else ""
+        return f"Graph({self.num_nodes} nodes, {self.num_edges} edges{extra})"
+
+    @functools.cached_property
+    def _casts(self) -> dict[torch.dtype, Tensor]:
+        return {}
+
+    @functools.cached_property
+    def memo(self) -> dict[Any, Any]:
+        """What others computed from this graph alone and want to keep with it (scalings, norms)."""
+        return {}
+
+    def _sum_at(self, node: Tensor) -> Tensor:
+        weight = torch.ones_like(node, dtype=torch.float64) if self.weight is None else self.weight
+        return torch.zeros(self.num_nodes, dtype=torch.float64, device=self.device).index_add_(0, node, weight)
+
+
+def _merge(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Each unordered pair once: the sum of its weights per direction, and their mean if both are present."""
+    low, high = torch.minimum(source, target), torch.maximum(source, target)
+    pairs, pair = torch.unique(low * num_nodes + high, return_inverse=True)
+    backward = (source > target).long()
+    sums = weight.new_zeros(2 * len(pairs)).index_add_(0, 2 * pair + backward, weight).view(-1, 2)
+    given = torch.bincount(2 * pair + backward, minlength=2 * len(pairs)).view(-1, 2) > 0
+    directions = given.sum(dim=1)
+    return pairs // max(num_nodes, 1), pairs % max(num_nodes, 1), sums.sum(dim=1) / directions
+
+
+def _identity(tensor: Any) -> tuple[int, int] | None:
+    """Tells one tensor and its in-place changes from others; None where that cannot be known."""
+    if not isinstance(tensor, Tensor) or tensor.is_inference():
+        return None
+    return id(tensor), tensor._version
+
+
+# edge_index → (its identity, {other arguments → (graph, the tensors among them)})
+_cache: Any = WeakIdKeyDictionary()

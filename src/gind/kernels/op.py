@@ -1,0 +1,205 @@
+"""The two torch operators, `flux` and `flux_jvp`, with moments and gradients; implementations are chosen by device.
+
+The plain PyTorch reference is the default for every device. A faster implementation for a device is one file that
+has the four functions of `reference` and one line in `_IMPLEMENTATIONS`.
+"""
+
+import importlib
+import warnings
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gind.kernels import reference
+
+__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "implementation"]
+
+ACTIVATIONS = ("tanh", "identity")
+_IMPLEMENTATIONS = {"cpu": "gind.kernels.cpu"}  # device type → module
+
+
+@torch.library.custom_op("gind::flux", mutates_args=())
+def _flux(
+    y: Tensor,
+    tail: Tensor,
+    head: Tensor,
+    ptr: Tensor,
+    weight: Tensor,
+    batch: Tensor,
+    num_graphs: int,
+    activation: str,
+    moments: bool,
+) -> tuple[Tensor, Tensor]:
+    return reference.flux(y, (tail, head, weight), batch, num_graphs, activation, moments)
+
+
+@torch.library.custom_op("gind::flux_jvp", mutates_args=())
+def _flux_jvp(
+    y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
+) -> Tensor:
+    return reference.flux_jvp(y, t, (tail, head, weight), activation)
+
+
+@torch.library.custom_op("gind::flux_curve", mutates_args=())
+def _flux_curve(
+    y: Tensor, t: Tensor, u: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
+) -> Tensor:
+    return reference.flux_curve(y, t, u, (tail, head, weight), activation)
+
+
+@torch.library.custom_op("gind::moments_vjp", mutates_args=())
+def _moments_vjp(
+    y: Tensor,
+    cotangent: Tensor,
+    tail: Tensor,
+    head: Tensor,
+    ptr: Tensor,
+    weight: Tensor,
+    batch: Tensor,
+    activation: str,
+) -> Tensor:
+    return reference.moments_vjp(y, cotangent, (tail, head, weight), batch, activation)
+
+
+def flux(
+    y: Tensor,
+    tail: Tensor,
+    head: Tensor,
+    ptr: Tensor,
+    weight: Tensor,
+    batch: Tensor,
+    num_graphs: int = 1,
+    activation: str = "tanh",
+    moments: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """flux(y)_i = Σ_j w_ij σ(y_i - y_j), differentiable in y.
+
+    `y` is n x h. Edges are sorted by `tail`, `ptr` (n + 1) says where each tail's edges begin. `weight` is empty if all
+    weights are 1, `batch` (the graph of each node) is empty if there is one graph. With `moments`, the second result
+    holds Σwσ, Σwσ² and Σwσ̃ over the edges of each graph (3 x graphs x h, float64), else it is empty.
+    """
+    result: tuple[Tensor, Tensor] = _flux(
+        y.contiguous(), tail, head, ptr, weight, batch, num_graphs, activation, moments
+    )
+    return result
+
+
+def flux_jvp(
+    y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str = "tanh"
+) -> Tensor:
+    """flux_jvp(y, t)_i = Σ_j w_ij σ'(y_i - y_j) (t_i - t_j), differentiable in y and t."""
+    result: Tensor = _flux_jvp(y.contiguous(), t.contiguous(), tail, head, ptr, weight, activation)
+    return result
+
+
+# Shapes of the results, for tracing without data.
+
+
+@_flux.register_fake
+def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):  # type: ignore[no-untyped-def]
+    shape = (3, num_graphs, y.shape[1]) if moments else (0,)
+    return torch.empty_like(y), y.new_empty(shape, dtype=torch.float64)
+
+
+@_flux_jvp.register_fake
+def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    return torch.empty_like(y)
+
+
+@_flux_curve.register_fake
+def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    return torch.empty_like(y)
+
+
+@_moments_vjp.register_fake
+def _(y, cotangent, tail, head, ptr, weight, batch, activation):  # type: ignore[no-untyped-def]
+    return torch.empty_like(y)
+
+
+# Gradients. flux_jvp is its own transpose in t; its gradient in y is the symmetric third derivative `flux_curve`.
+
+
+def _save_flux(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    y, tail, head, ptr, weight, batch, _, ctx.activation, ctx.moments = inputs
+    ctx.save_for_backward(y, tail, head, ptr, weight, batch)
+
+
+def _flux_backward(ctx: Any, grad: Tensor, grad_moments: Tensor) -> tuple[Tensor | None, ...]:
+    y, tail, head, ptr, weight, batch = ctx.saved_tensors
+    grad_y = flux_jvp(y, grad, tail, head, ptr, weight, ctx.activation)
+    if ctx.moments:
+        grad_y = grad_y + _moments_vjp(y, grad_moments, tail, head, ptr, weight, batch, ctx.activation)
+    return grad_y, None, None, None, None, None, None, None, None
+
+
+def _save_flux_jvp(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    *tensors, ctx.activation = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _flux_jvp_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    y, t, *edges = ctx.saved_tensors
+    grad_y = grad_t = None
+    grad = grad.contiguous()
+    if ctx.needs_input_grad[0]:
+        grad_y = _flux_curve(y, t, grad, *edges, ctx.activation)
+    if ctx.needs_input_grad[1]:
+        grad_t = flux_jvp(y, grad, *edges, ctx.activation)
+    return grad_y, grad_t, None, None, None, None, None
+
+
+_flux.register_autograd(_flux_backward, setup_context=_save_flux)
+_flux_jvp.register_autograd(_flux_jvp_backward, setup_context=_save_flux_jvp)
+
+
+# Implementations by device.
+
+_why_reference: dict[str, str] = {}
+
+
+def implementation(device: str = "cpu") -> str:
+    """Which implementation serves a device type: its module, or "reference" and why."""
+    if device in _IMPLEMENTATIONS and device not in _why_reference:
+        return _IMPLEMENTATIONS[device]
+    return f"reference ({_why_reference.get(device, 'no fused kernel for this device')})"
+
+
+def _register(device: str, kernels: ModuleType) -> None:
+    @_flux.register_kernel(device)
+    def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):  # type: ignore[no-untyped-def]
+        return kernels.flux(y, (ptr, head, weight), batch, num_graphs, activation, moments)
+
+    @_flux_jvp.register_kernel(device)
+    def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+        return kernels.flux_jvp(y, t, (ptr, head, weight), activation)
+
+    @_flux_curve.register_kernel(device)
+    def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+        return kernels.flux_curve(y, t, u, (ptr, head, weight), activation)
+
+    @_moments_vjp.register_kernel(device)
+    def _(y, cotangent, tail, head, ptr, weight, batch, activation):  # type: ignore[no-untyped-def]
+        return kernels.moments_vjp(y, cotangent, (ptr, head, weight), batch, activation)
+
+
+def _load() -> None:
+    for device, module in _IMPLEMENTATIONS.items():
+        try:
+            kernels = importlib.import_module(module)
+        except (ImportError, RuntimeError) as error:
+            # numba absent, or (RuntimeError) no directory where it may keep compiled code
+            _why_reference[device] = f"{type(error).__name__}: {error}"
+            warnings.warn(
+                f"gind runs its slow reference kernels on {device}, because {module} could not be loaded "
+                f"({_why_reference[device]}). Install numba, or set NUMBA_CACHE_DIR to a directory that can be "
+                "written.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        else:
+            _register(device, kernels)
+
+
+_load()
