@@ -26,7 +26,9 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
     if b.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"`b` must be float32 or float64, got {b.dtype}. Use `.float()`.")
     if b.dtype != K.dtype:
-        raise TypeError(f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`.")
+        raise TypeError(
+            f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`."
+        )
     if b.dim() != 2 or b.shape[1] != K.shape[1]:
         raise ValueError(f"`b` must have shape (nodes, {K.shape[1]}), got {tuple(b.shape)}.")
     if b.shape[0] != graph.num_nodes:
@@ -35,10 +37,14 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
             "`num_nodes=` to `Graph.from_edge_index`."
         )
     if b.device != graph.device:
-        raise ValueError(f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`.")
+        raise ValueError(
+            f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`."
+        )
     if not bool(torch.isfinite(b).all()):
         row = int((~torch.isfinite(b)).any(dim=1).nonzero()[0])
-        raise ValueError(f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder.")
+        raise ValueError(
+            f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder."
+        )
 
 
 def check_options(layer: Any, activations: tuple[str, ...]) -> None:
@@ -57,7 +63,9 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
         ("adjoint", Adjoint, "Implicit()"),
     ):
         if not isinstance(getattr(layer, name), kind):
-            raise TypeError(f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}.")
+            raise TypeError(
+                f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}."
+            )
     for name, kind, example in (
         ("edge_norm", EdgeNorm, "FrozenNorm()"),
         ("regularizer", Regularizer, "Laplacian(0.1)"),

@@ -10,7 +10,7 @@ from gind.diffusion.check import check_input, check_options
 from gind.diffusion.edge_norm import EdgeNorm, Gains
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
-from gind.equilibrium import Adjoint, Anderson, Implicit, Solution, Solver, Stop, fixed_point
+from gind.equilibrium import Adjoint, Anderson, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, Scaling, Symmetric, incidence_norm
 from gind.kernels import ACTIVATIONS
@@ -35,6 +35,7 @@ class Diffusion(nn.Module):
     output          "sum": b + Z; "flux": Z alone
     output_norm     scale each node's output to root mean square 1
     injection_gain  a constant factor of the injected part
+    solver          default `Nesterov()` with an energy, else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
     """
 
@@ -75,7 +76,8 @@ class Diffusion(nn.Module):
         self.output_norm = output_norm
         self.injection_gain = injection_gain
         self.alpha = alpha
-        self.solver = Anderson() if solver is None else solver
+        default: Solver = Nesterov() if self.has_energy else Anderson()
+        self.solver = default if solver is None else solver
         self.stop = Stop() if stop is None else stop
         self.adjoint = Implicit() if adjoint is None else adjoint
         self.throw: Throw = throw
@@ -135,7 +137,17 @@ class Diffusion(nn.Module):
         if not self.has_energy:
             step = self.regularizer if isinstance(self.regularizer, StepRegularizer) else None
             return LiveMap(
-                self.K, C, s, graph, self.activation, mask, self.edge_norm, self.gamma, gains, step, self.alpha
+                self.K,
+                C,
+                s,
+                graph,
+                self.activation,
+                mask,
+                self.edge_norm,
+                self.gamma,
+                gains,
+                step,
+                self.alpha,
             )
         eta = self.regularizer.eta if isinstance(self.regularizer, Laplacian) else 0.0
         keep = 1.0 if mask is None else 1 - self.dropout
@@ -212,4 +224,3 @@ def _rms(x: Tensor) -> Tensor:
     largest = torch.where(largest > 0, largest, 1.0)
     mean = (x / largest).square().mean(dim=1, keepdim=True)
     return torch.where(mean > 0, largest * mean.clamp_min(torch.finfo(x.dtype).tiny).sqrt(), 1.0)
-

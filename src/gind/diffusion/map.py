@@ -9,6 +9,7 @@ import abc
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import final
 
 import torch
@@ -20,7 +21,7 @@ from gind.diffusion.spectral import spectral_bound
 from gind.equilibrium import Energy
 from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
-from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments
+from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments, diffuse_secant
 
 __all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product"]
 
@@ -129,8 +130,14 @@ class DiffusionEnergy(DiffusionMap, Energy):
 
     def value(self, z: Tensor) -> Tensor:
         """E(z) per graph."""
-        _, moments = diffuse_moments(self.amplify(self.gains.before, self.potential(z)), self.graph, self.activation)
-        terms = moments.primitive * self._channel_factor(self.gains.after) / self._channel_factor(self.gains.before)
+        _, moments = diffuse_moments(
+            self.amplify(self.gains.before, self.potential(z)), self.graph, self.activation
+        )
+        terms = (
+            moments.primitive
+            * self._channel_factor(self.gains.after)
+            / self._channel_factor(self.gains.before)
+        )
         penalty = terms.sum(dim=1)
         if self.eta:
             _, linear = diffuse_moments(self.s * z, self.graph, "identity")
@@ -140,12 +147,19 @@ class DiffusionEnergy(DiffusionMap, Energy):
 
     def hessian(self, z: Tensor) -> Map:
         """u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(g v) ⊙ ĜuKᵀ)K + 2η Ĝᵀw Ĝu], for u on the coordinates the mask keeps."""
+        return self._second_order(z, diffuse_jvp)
+
+    def majorizer(self, z: Tensor) -> Map:
+        """The same with σ(g v)/(g v) for σ'(g v): for log cosh, the parabola that touches at ±v lies above."""
+        return self._second_order(z, diffuse_secant)
+
+    def _second_order(self, z: Tensor, derivative: Callable[[Tensor, Tensor, Graph, str], Tensor]) -> Map:
         y = self.amplify(self.gains.before, self.potential(z))
 
         def product(u: Tensor) -> Tensor:
             t = self.amplify(self.gains.before, self.s * (u @ self.K.T))
-            jvp = self.amplify(self.gains.after, diffuse_jvp(y, t, self.graph, self.activation))
-            curved = (self.s * jvp) @ self.K
+            moved = self.amplify(self.gains.after, derivative(y, t, self.graph, self.activation))
+            curved = (self.s * moved) @ self.K
             if self.eta:
                 curved = curved + self._smooth(u)
             return u + self.masked(curved)
@@ -175,8 +189,9 @@ class DiffusionEnergy(DiffusionMap, Energy):
     def rounding(self, z: Tensor) -> Tensor:
         """First-order error of f(z) in the arithmetic of z, in norm and per graph.
 
-        u is the unit roundoff. Potentials are off by about u(‖Z‖‖K‖ + |C|) each, tanh by 2u, the sums and products
-        after it by a few u; the scaled incidence matrix and K carry these errors into f.
+        u is the unit roundoff. Potentials are off by about u(‖Z‖‖K‖ + |C|) each, tanh by 3u, the sums and products
+        after it by a few u; the scaled incidence matrix and K carry these errors into f at most with their norms.
+        Measured errors are 6 to 200 times smaller, since they are random and partly cancel.
         """
         inner, graph = inner_product(self.graph), self.graph
         unit = torch.finfo(z.dtype).eps / 2
@@ -186,15 +201,19 @@ class DiffusionEnergy(DiffusionMap, Energy):
         reach = (degree * self.s.double().square()).amax().sqrt() if len(degree) else norm_K.new_zeros(())
         size_z = inner.norm(z)
         injected = inner.norm(degree.sqrt() * self.C.double())
-        potentials = frobenius * norm_G * size_z + 2 * math.sqrt(2) * (injected + reach * norm_K * size_z)
+        potentials = frobenius * norm_G * size_z / 2 + math.sqrt(2) * (injected + reach * norm_K * size_z)
         before = self._channel_factor(self.gains.before).detach().amax(dim=1)
         after = self._channel_factor(self.gains.after).detach().amax(dim=1)
         length = math.sqrt(2) * before * (injected + reach * norm_K * size_z)
         if self.activation == "tanh":
             length = torch.minimum(length, (graph.edge_mass * self.K.shape[0]).sqrt())
         longest = graph.degree.amax().sqrt() if len(degree) else norm_K.new_zeros(())
-        flux = after * norm_G * (norm_K * before * potentials + length * ((6 + longest) * norm_K + frobenius))
-        laplacian = 8 * self.eta * self.norm * size_z
+        flux = (
+            after
+            * norm_G
+            * (norm_K * before * potentials + length * ((3 + longest / 2) * norm_K + frobenius / 2))
+        )
+        laplacian = 4 * self.eta * self.norm * size_z
         return unit * (2 * size_z + (flux + laplacian) / self.keep)
 
     def _smooth(self, z: Tensor) -> Tensor:

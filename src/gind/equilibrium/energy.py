@@ -34,6 +34,13 @@ class Energy(abc.ABC):
     def hessian(self, z: Tensor) -> Map:
         """u ↦ ∇²E(z)u: symmetric, eigenvalues in [1, L]."""
 
+    def majorizer(self, z: Tensor) -> Map:
+        """u ↦ Mu with E(z + u) ≤ E(z) + ⟨∇E(z), u⟩ + ½⟨u, Mu⟩ for all u, M symmetric and at least I.
+
+        Far from the minimum its steps are safer than those of the Hessian, which is what stands in for it by default.
+        """
+        return self.hessian(z)
+
     @property
     @abc.abstractmethod
     def smoothness(self) -> Tensor:
@@ -58,7 +65,9 @@ class Contraction:
 
     def __post_init__(self) -> None:
         if not 0 <= self.factor < 1:
-            raise ValueError(f"A contraction has a factor in [0, 1), got {self.factor}. Pass the bare map instead.")
+            raise ValueError(
+                f"A contraction has a factor in [0, 1), got {self.factor}. Pass the bare map instead."
+            )
 
     def __call__(self, z: Tensor) -> Tensor:
         """f(z)."""
@@ -86,8 +95,10 @@ class Problem:
         """The map as an energy, where it is one."""
         return self.fn if isinstance(self.fn, Energy) else None
 
-    def step_size(self, given: float | None) -> Tensor:
+    def step_size(self, given: float | None, device: torch.device) -> Tensor:
         """(problems,) the given step size, by default 2/(1 + L) for an energy and 1 for any other map."""
         if given is None and isinstance(self.fn, Energy):
             return 2 / (1 + self.fn.smoothness)
-        return torch.full((self.inner.count,), 1.0 if given is None else given, dtype=torch.float64)
+        return torch.full(
+            (self.inner.count,), 1.0 if given is None else given, dtype=torch.float64, device=device
+        )

@@ -30,7 +30,7 @@ def conjugate_gradients(
     r = rhs
     p = rhs
     rr = inner.dot(r, r)
-    target = rr * torch.as_tensor(tol, dtype=torch.float64).square()
+    target = rr * torch.as_tensor(tol, dtype=torch.float64, device=rr.device).square()
     scale = rr
     steps = 0
     while steps < max_steps:

@@ -40,6 +40,7 @@ class Status(enum.Enum):
 
     CONVERGED = "reached the tolerance"
     MAX_STEPS = "used up its steps before it reached the tolerance"
+    STALLED = "came as close as the arithmetic allows, which is not the tolerance"
     NONFINITE = "met a value that is not finite"
 
 
@@ -85,12 +86,15 @@ class Solution:
         """Raise, warn or keep silent about a solve that did not converge."""
         if self.converged or throw == "ignore":
             return
-        advice = (
-            "Look for NaN or infinity in the input and the parameters."
-            if self.status is Status.NONFINITE
-            else "Allow more steps (`Stop(max_steps=...)`), choose a faster solver (`Anderson()`, for strong K "
-            "`NewtonCG()`), or loosen `Stop(tol=...)`."
-        )
+        message = f"{self} {_ADVICE[self.status]}"
         if throw == "raise":
-            raise ConvergenceError(f"{self} {advice}")
-        warnings.warn(f"{self} {advice}", ConvergenceWarning, stacklevel=3)
+            raise ConvergenceError(message)
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+_ADVICE = {
+    Status.MAX_STEPS: "Allow more steps (`Stop(max_steps=...)`), choose a faster solver (for strong K `NewtonCG()`), or "
+    "loosen `Stop(tol=...)`.",
+    Status.STALLED: "Loosen `Stop(tol=...)`, or compute in float64.",
+    Status.NONFINITE: "Look for NaN or infinity in the input and the parameters.",
+}

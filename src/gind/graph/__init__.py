@@ -1,6 +1,14 @@
 """Operators on a graph; no parameters, no training."""
 
-from gind.graph.incidence import Moments, diffuse, diffuse_jvp, diffuse_moments, divergence, gradient
+from gind.graph.incidence import (
+    Moments,
+    diffuse,
+    diffuse_jvp,
+    diffuse_moments,
+    diffuse_secant,
+    divergence,
+    gradient,
+)
 from gind.graph.normalize import Identity, OutDegree, Row, Scaling, Symmetric, incidence_norm
 from gind.graph.structure import Graph
 
@@ -15,6 +23,7 @@ __all__ = [
     "diffuse",
     "diffuse_jvp",
     "diffuse_moments",
+    "diffuse_secant",
     "divergence",
     "gradient",
     "incidence_norm",

@@ -8,7 +8,7 @@ from torch import Tensor
 from gind import kernels
 from gind.graph.structure import Graph
 
-__all__ = ["Moments", "diffuse", "diffuse_jvp", "diffuse_moments", "divergence", "gradient"]
+__all__ = ["Moments", "diffuse", "diffuse_jvp", "diffuse_moments", "diffuse_secant", "divergence", "gradient"]
 
 
 def gradient(u: Tensor, graph: Graph) -> Tensor:
@@ -50,6 +50,11 @@ def diffuse_moments(y: Tensor, graph: Graph, activation: str = "tanh") -> tuple[
 def diffuse_jvp(y: Tensor, t: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
     """Derivative of `diffuse` at y in direction t, Gᵀ w σ'(Gy) ⊙ Gt: symmetric, so also its transpose."""
     return kernels.flux_jvp(y, t, *_raw(y, graph), activation)
+
+
+def diffuse_secant(y: Tensor, t: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
+    """Gᵀ w (σ(v)/v) ⊙ Gt with v = Gy: the slope of the chord from 0 to v in place of the tangent's."""
+    return kernels.flux_secant(y, t, *_raw(y, graph), activation)
 
 
 def _raw(y: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor, Tensor]:

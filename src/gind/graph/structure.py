@@ -87,7 +87,9 @@ class Graph:
         )
 
     @classmethod
-    def from_sparse(cls, adjacency: Tensor, batch: Tensor | None = None, *, directed: bool = False) -> "Graph":
+    def from_sparse(
+        cls, adjacency: Tensor, batch: Tensor | None = None, *, directed: bool = False
+    ) -> "Graph":
         """The graph of a square torch sparse matrix (any layout): entry (i, j) is an edge i → j of that weight."""
         if not isinstance(adjacency, Tensor) or adjacency.layout == torch.strided:
             raise TypeError(
@@ -205,7 +207,9 @@ class Graph:
 
     def _sum_at(self, node: Tensor) -> Tensor:
         weight = torch.ones_like(node, dtype=torch.float64) if self.weight is None else self.weight
-        return torch.zeros(self.num_nodes, dtype=torch.float64, device=self.device).index_add_(0, node, weight)
+        return torch.zeros(self.num_nodes, dtype=torch.float64, device=self.device).index_add_(
+            0, node, weight
+        )
 
 
 def _merge(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> tuple[Tensor, Tensor, Tensor]:

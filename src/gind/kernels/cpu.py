@@ -16,9 +16,10 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
-from gind.kernels.scalar import FASTMATH, curvature, primitive, sigma, slope
+from gind.kernels import reference
+from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
 
-__all__ = ["flux", "flux_curve", "flux_jvp", "moments_vjp"]
+__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp", "secant_curve"]
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 Array = np.ndarray[Any, Any]
@@ -44,9 +45,21 @@ def flux_jvp(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
     return _scatter(1, activation, y, t, t, edges)
 
 
+def flux_secant(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
+    """See `reference.flux_secant`."""
+    return _scatter(3, activation, y, t, t, edges)
+
+
 def flux_curve(y: Tensor, t: Tensor, u: Tensor, edges: Edges, activation: str) -> Tensor:
     """See `reference.flux_curve`."""
     return _scatter(2, activation, y, t, u, edges)
+
+
+def secant_curve(y: Tensor, t: Tensor, u: Tensor, edges: Edges, activation: str) -> Tensor:
+    """See `reference.secant_curve`: only needed to differentiate through the steps of a Newton solve."""
+    ptr, head, weight = edges
+    tail = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
+    return reference.secant_curve(y, t, u, (tail, head, weight), activation)
 
 
 def moments_vjp(y: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
@@ -83,7 +96,9 @@ def _is_workqueue() -> bool:
     return bool(numba.threading_layer() == "workqueue")
 
 
-@njit(parallel=True, cache=True)  # raises on import where compiled code cannot be kept: then the reference runs
+@njit(
+    parallel=True, cache=True
+)  # raises on import where compiled code cannot be kept: then the reference runs
 def _start_threads(x: Array) -> None:
     for i in prange(len(x)):
         x[i] = i
@@ -95,7 +110,7 @@ def _start_threads(x: Array) -> None:
 
 @functools.cache
 def _scatter_kernel(order: int, linear: bool) -> Callable[..., None]:
-    """An edge moves σ(v) (order 0), σ'(v) dt (order 1) or σ''(v) dt du (order 2) from its tail to its head."""
+    """An edge moves σ(v) (order 0), σ'(v) dt (1), σ''(v) dt du (2) or σ(v)/v dt (3) from its tail to its head."""
 
     @njit(parallel=True, nogil=True, cache=True, fastmath=FASTMATH)
     def kernel(y, t, u, ptr, head, weight, out, block):  # type: ignore[no-untyped-def]
@@ -114,16 +129,24 @@ def _scatter_kernel(order: int, linear: bool) -> Callable[..., None]:
                 here[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]
-                    yj, tj, uj, there = y[j, first:last], t[j, first:last], u[j, first:last], out[j, first:last]
+                    yj, tj, uj, there = (
+                        y[j, first:last],
+                        t[j, first:last],
+                        u[j, first:last],
+                        out[j, first:last],
+                    )
                     w = weight[e] if weighted else y.dtype.type(1)
                     for c in range(width):
-                        s = sigma(yj[c] - yi[c], linear)
+                        v = yj[c] - yi[c]
+                        s = sigma(v, linear)
                         if order == 0:
                             q = w * s
                         elif order == 1:
                             q = w * slope(s, linear) * (tj[c] - ti[c])
-                        else:
+                        elif order == 2:
                             q = w * curvature(s, linear) * (tj[c] - ti[c]) * (uj[c] - ui[c])
+                        else:
+                            q = w * chord(v, s) * (tj[c] - ti[c])
                         there[c] += q
                         here[c] -= q
                 out[i, first:last] += here
@@ -194,7 +217,11 @@ def _moments_vjp_kernel(linear: bool) -> Callable[..., None]:
                     continue
                 yi = y[i, first:last]
                 g = batch[i] if batched else 0
-                c0, c1, c2 = cotangent[0, g, first:last], cotangent[1, g, first:last], cotangent[2, g, first:last]
+                c0, c1, c2 = (
+                    cotangent[0, g, first:last],
+                    cotangent[1, g, first:last],
+                    cotangent[2, g, first:last],
+                )
                 here[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]

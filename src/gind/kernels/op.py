@@ -1,11 +1,12 @@
-"""The two torch operators, `flux` and `flux_jvp`, with moments and gradients; implementations are chosen by device.
+"""The torch operators `flux`, `flux_jvp` and `flux_secant`, with moments and gradients, chosen by device.
 
 The plain PyTorch reference is the default for every device. A faster implementation for a device is one file that
-has the four functions of `reference` and one line in `_IMPLEMENTATIONS`.
+has the functions of `reference` and one line in `_IMPLEMENTATIONS`.
 """
 
 import importlib
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from gind.kernels import reference
 
-__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "implementation"]
+__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "flux_secant", "implementation"]
 
 ACTIVATIONS = ("tanh", "identity")
 _IMPLEMENTATIONS = {"cpu": "gind.kernels.cpu"}  # device type → module
@@ -40,6 +41,20 @@ def _flux_jvp(
     y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
 ) -> Tensor:
     return reference.flux_jvp(y, t, (tail, head, weight), activation)
+
+
+@torch.library.custom_op("gind::flux_secant", mutates_args=())
+def _flux_secant(
+    y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
+) -> Tensor:
+    return reference.flux_secant(y, t, (tail, head, weight), activation)
+
+
+@torch.library.custom_op("gind::secant_curve", mutates_args=())
+def _secant_curve(
+    y: Tensor, t: Tensor, u: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
+) -> Tensor:
+    return reference.secant_curve(y, t, u, (tail, head, weight), activation)
 
 
 @torch.library.custom_op("gind::flux_curve", mutates_args=())
@@ -94,6 +109,14 @@ def flux_jvp(
     return result
 
 
+def flux_secant(
+    y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str = "tanh"
+) -> Tensor:
+    """flux_secant(y, t)_i = Σ_j w_ij σ(v)/v (t_i - t_j) with v = y_i - y_j, differentiable in y and t."""
+    result: Tensor = _flux_secant(y.contiguous(), t.contiguous(), tail, head, ptr, weight, activation)
+    return result
+
+
 # Shapes of the results, for tracing without data.
 
 
@@ -104,11 +127,13 @@ def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):  # ty
 
 
 @_flux_jvp.register_fake
+@_flux_secant.register_fake
 def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
     return torch.empty_like(y)
 
 
 @_flux_curve.register_fake
+@_secant_curve.register_fake
 def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
     return torch.empty_like(y)
 
@@ -118,7 +143,7 @@ def _(y, cotangent, tail, head, ptr, weight, batch, activation):  # type: ignore
     return torch.empty_like(y)
 
 
-# Gradients. flux_jvp is its own transpose in t; its gradient in y is the symmetric third derivative `flux_curve`.
+# Gradients.
 
 
 def _save_flux(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -134,24 +159,27 @@ def _flux_backward(ctx: Any, grad: Tensor, grad_moments: Tensor) -> tuple[Tensor
     return grad_y, None, None, None, None, None, None, None, None
 
 
-def _save_flux_jvp(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def _save_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     *tensors, ctx.activation = inputs
     ctx.save_for_backward(*tensors)
 
 
-def _flux_jvp_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    y, t, *edges = ctx.saved_tensors
-    grad_y = grad_t = None
-    grad = grad.contiguous()
-    if ctx.needs_input_grad[0]:
-        grad_y = _flux_curve(y, t, grad, *edges, ctx.activation)
-    if ctx.needs_input_grad[1]:
-        grad_t = flux_jvp(y, grad, *edges, ctx.activation)
-    return grad_y, grad_t, None, None, None, None, None
+def _product_backward(product: Any, curve: Any) -> Callable[..., tuple[Tensor | None, ...]]:
+    """For a product that is symmetric in t: its transpose is itself, its gradient in y is `curve`."""
+
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        y, t, *edges = ctx.saved_tensors
+        grad = grad.contiguous()
+        grad_y = curve(y, t, grad, *edges, ctx.activation) if ctx.needs_input_grad[0] else None
+        grad_t = product(y, grad, *edges, ctx.activation) if ctx.needs_input_grad[1] else None
+        return grad_y, grad_t, None, None, None, None, None
+
+    return backward
 
 
 _flux.register_autograd(_flux_backward, setup_context=_save_flux)
-_flux_jvp.register_autograd(_flux_jvp_backward, setup_context=_save_flux_jvp)
+_flux_jvp.register_autograd(_product_backward(_flux_jvp, _flux_curve), setup_context=_save_product)
+_flux_secant.register_autograd(_product_backward(_flux_secant, _secant_curve), setup_context=_save_product)
 
 
 # Implementations by device.
@@ -174,6 +202,14 @@ def _register(device: str, kernels: ModuleType) -> None:
     @_flux_jvp.register_kernel(device)
     def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
         return kernels.flux_jvp(y, t, (ptr, head, weight), activation)
+
+    @_flux_secant.register_kernel(device)
+    def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+        return kernels.flux_secant(y, t, (ptr, head, weight), activation)
+
+    @_secant_curve.register_kernel(device)
+    def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+        return kernels.secant_curve(y, t, u, (ptr, head, weight), activation)
 
     @_flux_curve.register_kernel(device)
     def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]

@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["activate", "flux", "flux_curve", "flux_jvp", "moments_vjp"]
+__all__ = ["activate", "flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp", "secant_curve"]
 
 
 def activate(v: Tensor, activation: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -59,6 +59,33 @@ def flux_jvp(y: Tensor, t: Tensor, edges: tuple[Tensor, Tensor, Tensor], activat
         sigma = torch.tanh(y[head] - y[tail])
         dt = (1 - sigma * sigma) * dt
     return _scatter(dt, y, edges)
+
+
+def flux_secant(y: Tensor, t: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:
+    """flux_secant(y, t)_i = Σ_j w_ij σ(v)/v (t_i - t_j), v = y_i - y_j: the slope of the chord instead of the tangent."""
+    tail, head, _ = edges
+    return _scatter(_chord(y[head] - y[tail], activation)[0] * (t[head] - t[tail]), y, edges)
+
+
+def secant_curve(
+    y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str
+) -> Tensor:
+    """Gradient of ⟨u, flux_secant(y, t)⟩ in y."""
+    tail, head, _ = edges
+    bend = _chord(y[head] - y[tail], activation)[1]
+    return _scatter(bend * (t[head] - t[tail]) * (u[head] - u[tail]), y, edges)
+
+
+def _chord(v: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+    """σ(v)/v and its derivative; near 0 by the series 1 - v²/3."""
+    if activation == "identity":
+        return torch.ones_like(v), torch.zeros_like(v)
+    near = v.abs() < 1e-3
+    safe = torch.where(near, 1.0, v)
+    sigma = torch.tanh(safe)
+    slope = torch.where(near, 1 - v * v / 3, sigma / safe)
+    bend = torch.where(near, -2 * v / 3, (1 - sigma * sigma - sigma / safe) / safe)
+    return slope, bend
 
 
 def flux_curve(

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-__all__ = ["FASTMATH", "curvature", "primitive", "sigma", "slope"]
+__all__ = ["FASTMATH", "chord", "curvature", "primitive", "sigma", "slope"]
 
 # contract and reorder, but keep NaN and infinity: a solve must see them
 FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
@@ -35,7 +35,9 @@ _P32 = tuple(
         ),
     )
 )
-_Q32 = tuple(map(f32, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)))
+_Q32 = tuple(
+    map(f32, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03))
+)
 
 # tanh u = u + u³ P(u²)/Q(u²) on |u| ≤ 0.625 (Cephes)
 _LIMIT64 = 20.0
@@ -123,6 +125,12 @@ def slope(s, linear):  # type: ignore[no-untyped-def]
 def curvature(s, linear):  # type: ignore[no-untyped-def]
     """σ''(v) as a function of s = σ(v)."""
     return s - s if linear else f32(-2) * s * (f32(1) - s * s)
+
+
+@njit(inline="always", fastmath=FASTMATH)
+def chord(v, s):  # type: ignore[no-untyped-def]
+    """σ(v)/v, 1 at 0."""
+    return f32(1) + (v - v) if v == f32(0) else s / v
 
 
 @njit(inline="always", fastmath=FASTMATH)

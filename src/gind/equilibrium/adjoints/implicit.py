@@ -27,7 +27,7 @@ class Implicit(Adjoint):
     acceleration, which on linear maps is GMRES. Memory does not grow with the steps of either solve.
     """
 
-    stop: Stop = Stop(1e-6, 500)
+    stop: Stop = Stop(1e-6, 1000)
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:
         """The solve without gradient, one application of f with it, and the adjoint solve on the way back."""
@@ -43,7 +43,9 @@ class Implicit(Adjoint):
         value = _Equilibrium.apply(fz, z, problem, self, solution.gradient)
         return dataclasses.replace(solution, value=value)
 
-    def solve(self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport) -> Tensor:
+    def solve(
+        self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport
+    ) -> Tensor:
         """u with (I - f'ᵀ)u = cotangent, at z; how well is written into `report`."""
         if isinstance(problem.fn, Energy):
             hessian, rhs = problem.fn.hessian(z), problem.fn.project(cotangent)
@@ -65,9 +67,7 @@ class Implicit(Adjoint):
         finite = bool(torch.isfinite(residual).all())
         converged = finite and bool((residual <= self.stop.tol).all())
         report.residual, report.steps = residual, steps
-        report.status = (
-            Status.CONVERGED if converged else Status.MAX_STEPS if finite else Status.NONFINITE
-        )
+        report.status = Status.CONVERGED if converged else Status.MAX_STEPS if finite else Status.NONFINITE
         if not converged:
             warnings.warn(
                 f"The gradient's linear solve {report.status.value} in {steps} steps: relative residual "

@@ -39,7 +39,7 @@ class Phantom(Adjoint):
         if solution.status is Status.NONFINITE:
             return solution
         z = solution.value
-        damping = problem.inner.spread(problem.step_size(self.damping), z)
+        damping = problem.inner.spread(problem.step_size(self.damping, z.device), z)
         for _ in range(self.steps):
             z = torch.lerp(z, problem.fn(z), damping)
         with torch.no_grad():

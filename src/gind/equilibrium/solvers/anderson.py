@@ -19,6 +19,8 @@ class _History(NamedTuple):
     last: Guard | None
     differences: list[tuple[Tensor, Tensor]]
     """(Δz, Δr) of the last steps, r = f(z) - z"""
+    gram: Tensor
+    """(problems, memory, memory) inner products of the Δr"""
 
 
 @final
@@ -40,38 +42,47 @@ class Anderson(Solver):
 
     def init(self, problem: Problem, z0: Tensor) -> _History:
         """No history."""
-        return _History(problem.step_size(self.beta), None, [])
+        empty = torch.zeros(problem.inner.count, 0, 0, dtype=torch.float64, device=z0.device)
+        return _History(problem.step_size(self.beta, z0.device), None, [], empty)
 
     def step(self, problem: Problem, at: Iterate, state: _History) -> tuple[Tensor, _History]:
         """Mix the last steps so that the linearized residual is smallest."""
         base, rejected = guard(problem, at, state.last)
         differences = forget(problem, state.differences, rejected)
+        gram = torch.where(rejected[:, None, None], 0.0, state.gram)[
+            :, : len(differences), : len(differences)
+        ]
         r = base.fz - base.z
         if state.last is not None and not bool(rejected.all()):
             safe = state.last.safe
-            differences = [*differences, (base.z - safe.z, r - (safe.fz - safe.z))][-self.memory :]
+            new = (base.z - safe.z, r - (safe.fz - safe.z))
+            gram = _border(gram, [problem.inner.dot(dr, new[1]) for _, dr in [*differences, new]])
+            differences = [*differences, new][-self.memory :]
+            gram = gram[:, -self.memory :, -self.memory :]
         beta = problem.inner.spread(state.beta, r)
         z = base.z + beta * r
-        for gamma, (dz, dr) in zip(_mix(problem, r, differences), differences, strict=True):
-            z = z - problem.inner.spread(gamma, r) * (dz + beta * dr)
+        rhs = [problem.inner.dot(dr, r) for _, dr in differences]
+        for gamma, (dz, dr) in zip(_mix(gram, rhs, r.dtype), differences, strict=True):
+            # z - γ(Δz + βΔr)
+            z = z - problem.inner.spread(gamma, r) * torch.addcmul(dz, dr, beta)
         plain = rejected if differences else torch.ones_like(rejected)
-        return z, _History(state.beta, Guard(base, plain), differences)
+        return z, _History(state.beta, Guard(base, plain), differences, gram)
 
 
-def _mix(problem: Problem, r: Tensor, differences: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+def _border(gram: Tensor, column: list[Tensor]) -> Tensor:
+    """The Gram matrix with one more row and column; the last entry of `column` is the corner."""
+    new = torch.stack(column, -1)
+    wide = torch.cat([gram, new[:, :-1, None]], dim=2)
+    return torch.cat([wide, new[:, None, :]], dim=1)
+
+
+def _mix(gram: Tensor, rhs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
     """γ per problem: the regularized normal equations of min ‖r - Σ γ_i Δr_i‖, columns scaled to length 1."""
-    if not differences:
+    if not rhs:
         return []
-    residuals = [dr for _, dr in differences]
-    size = len(residuals)
-    upper = {(i, j): problem.inner.dot(residuals[i], residuals[j]) for i in range(size) for j in range(i, size)}
-    gram = torch.stack(
-        [torch.stack([upper[min(i, j), max(i, j)] for j in range(size)], -1) for i in range(size)], -2
-    )
-    rhs = torch.stack([problem.inner.dot(dr, r) for dr in residuals], -1)
     length = gram.diagonal(dim1=-2, dim2=-1).clamp_min(torch.finfo(torch.float64).tiny).sqrt()
     scaled = gram / length[:, :, None] / length[:, None, :]
     # a column that was forgotten is 0: the ridge then gives it γ = 0
-    ridge = torch.finfo(r.dtype).eps * torch.eye(size, dtype=torch.float64)
-    gamma = torch.linalg.solve(scaled + ridge, rhs / length) / length
+    ridge = torch.finfo(dtype).eps * torch.eye(len(rhs), dtype=torch.float64, device=gram.device)
+    gamma = torch.linalg.solve(scaled + ridge, torch.stack(rhs, -1) / length) / length
     return list(gamma.unbind(-1))

@@ -41,7 +41,7 @@ class Broyden(Solver):
 
     def init(self, problem: Problem, z0: Tensor) -> _Inverse:
         """B = β."""
-        return _Inverse(problem.step_size(self.beta), None, [])
+        return _Inverse(problem.step_size(self.beta, z0.device), None, [])
 
     def step(self, problem: Problem, at: Iterate, state: _Inverse) -> tuple[Tensor, _Inverse]:
         """Update B from the last step, then a quasi-Newton step."""
@@ -52,7 +52,10 @@ class Broyden(Solver):
         g = base.z - base.fz
         if state.last is not None and not bool(rejected.all()):
             safe = state.last.safe
-            updates = [*updates, _update(problem, state.beta, updates, base.z - safe.z, g - (safe.z - safe.fz))]
+            updates = [
+                *updates,
+                _update(problem, state.beta, updates, base.z - safe.z, g - (safe.z - safe.fz)),
+            ]
         z = base.z - _apply(problem, state.beta, updates, g)
         plain = rejected if updates else torch.ones_like(rejected)
         return z, _Inverse(state.beta, Guard(base, plain), updates)

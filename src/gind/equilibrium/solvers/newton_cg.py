@@ -18,21 +18,24 @@ __all__ = ["NewtonCG"]
 class NewtonCG(Solver):
     """z' = z + t d, ∇²E(z)d ≈ -∇E(z): few steps however strong K is, each with some Hessian products.
 
-    The inner conjugate gradients stop at the relative accuracy min(`forcing`, √‖∇E‖/√‖∇E₀‖), so they cost little far
-    away and the last steps converge superlinearly. t is halved until E decreases enough (Armijo), per problem.
+    Far away (relative residual above `far`) a majorizer of E takes the place of the Hessian, whose steps would be far
+    too long where the energy flattens. The inner conjugate gradients stop at the relative accuracy
+    min(`forcing`, √(‖∇E‖/‖∇E₀‖)): cheap at first, and superlinear convergence at the end. t comes from a line search
+    on E, per problem.
     """
 
     forcing: float = 0.5
-    inner_steps: int = 500
-    halvings: int = 30
+    far: float = 0.1
+    inner_steps: int = 1000
+    search_steps: int = 30
 
     needs_energy = True
 
     def __post_init__(self) -> None:
         if not 0 < self.forcing < 1:
             raise ValueError(f"`forcing` must lie between 0 and 1, got {self.forcing}.")
-        if self.inner_steps < 1 or self.halvings < 0:
-            raise ValueError(f"NewtonCG needs inner_steps >= 1 and halvings >= 0, got {self}.")
+        if self.inner_steps < 1 or self.search_steps < 1:
+            raise ValueError(f"NewtonCG needs inner_steps >= 1 and search_steps >= 1, got {self}.")
 
     def init(self, problem: Problem, z0: Tensor) -> None:
         """The size of the first gradient, not known yet."""
@@ -43,24 +46,39 @@ class NewtonCG(Solver):
         energy = problem.energy()
         assert energy is not None
         first = at.residual if state is None else state
-        shrunk = (at.residual / first.where(first > 0, 1.0)).sqrt()
-        tol = shrunk.clamp(max=self.forcing)
-        rhs = at.fz - at.z
-        direction = conjugate_gradients(energy.hessian(at.z), rhs, problem.inner, tol, self.inner_steps).x
-        return self._search(problem, energy, at, direction), first
-
-    def _search(self, problem: Problem, energy: Energy, at: Iterate, direction: Tensor) -> Tensor:
-        """z + t·direction with E(z + td) ≤ E(z) - 10⁻⁴ t⟨r, d⟩, up to the rounding of E."""
-        inner = problem.inner
         with torch.no_grad():
-            start = energy.value(at.z)
-            slope = inner.dot(at.fz - at.z, direction)
-            slack = 16 * torch.finfo(at.z.dtype).eps * start.abs()
-            t = torch.ones_like(start)
-            for _ in range(self.halvings):
-                trial = energy.value(at.z + inner.spread(t, at.z) * direction)
-                enough = trial <= start - 1e-4 * t * slope + slack
-                if bool(enough.all()):
-                    break
-                t = torch.where(enough, t, t / 2)
-        return at.z + inner.spread(t, at.z) * direction
+            far = bool((at.residual > self.far * problem.inner.norm(at.fz)).any())
+        curvature = energy.majorizer(at.z) if far else energy.hessian(at.z)
+        tol = (at.residual / first.where(first > 0, 1.0)).sqrt().clamp(max=self.forcing)
+        direction = conjugate_gradients(curvature, at.fz - at.z, problem.inner, tol, self.inner_steps).x
+        with torch.no_grad():
+            t = self._search(problem, energy, at, direction)
+        return at.z + problem.inner.spread(t, at.z) * direction, first
+
+    def _search(self, problem: Problem, energy: Energy, at: Iterate, d: Tensor) -> Tensor:
+        """(problems,) t with φ(t) ≤ φ(0) + 10⁻⁴ t φ'(0) and |φ'(t)| ≤ 0.3 |φ'(0)|, where φ(t) = E(z + td).
+
+        φ is convex: where φ' < 0 the minimum is still ahead, else behind. t is doubled until it lies between, then the
+        root of φ' is approached by the secant rule.
+        """
+        inner = problem.inner
+        start, slope = energy.value(at.z), inner.dot(at.z - at.fz, d)
+        slack = 16 * torch.finfo(d.dtype).eps * start.abs()
+        low, slope_low = torch.zeros_like(start), slope
+        high, slope_high = torch.full_like(start, torch.inf), -slope
+        t, settled = torch.ones_like(start), slope >= 0
+        for _ in range(self.search_steps):
+            z = at.z + inner.spread(t, at.z) * d
+            slope_t = inner.dot(z - energy(z), d)
+            decreased = energy.value(z) <= start + 1e-4 * t * slope + slack
+            settled = settled | (decreased & (slope_t.abs() <= 0.3 * slope.abs()))
+            if bool(settled.all()):
+                break
+            ahead, behind = ~settled & (slope_t < 0), ~settled & ~(slope_t < 0)
+            low, slope_low = torch.where(ahead, t, low), torch.where(ahead, slope_t, slope_low)
+            high, slope_high = torch.where(behind, t, high), torch.where(behind, slope_t, slope_high)
+            width = torch.where(high.isinf(), low, high - low)
+            root = low + width * -slope_low / (slope_high - slope_low)
+            inside = torch.minimum(torch.maximum(root, low + 0.1 * width), high - 0.1 * width)
+            t = torch.where(settled, t, torch.where(high.isinf(), 2 * t, inside))
+        return torch.where(settled | (low == 0), t, low)

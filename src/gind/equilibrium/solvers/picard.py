@@ -28,7 +28,7 @@ class Picard(Solver):
 
     def init(self, problem: Problem, z0: Tensor) -> Tensor:
         """The step size of each problem."""
-        return problem.step_size(self.alpha)
+        return problem.step_size(self.alpha, z0.device)
 
     def step(self, problem: Problem, at: Iterate, state: Tensor) -> tuple[Tensor, Tensor]:
         """One damped application of the map."""
