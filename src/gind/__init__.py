@@ -1,1 +1,79 @@
-"""gind"""
+"""Graph implicit nonlinear diffusion: equilibria that are reached, certified and differentiated exactly."""
+
+from gind.certify import Certificate, Prox, certificate, energy, prox
+from gind.diffusion import (
+    Composition,
+    Decorrelation,
+    Diffusion,
+    FrozenNorm,
+    Laplacian,
+    LaplacianStep,
+    LiveNorm,
+)
+from gind.equilibrium import (
+    Anderson,
+    Blocks,
+    Broyden,
+    Contraction,
+    ConvergenceError,
+    ConvergenceWarning,
+    Energy,
+    Implicit,
+    Nesterov,
+    NewtonCG,
+    Phantom,
+    Picard,
+    Solution,
+    Status,
+    Stop,
+    Unrolled,
+    Whole,
+    fixed_point,
+)
+from gind.graph import Graph, Identity, OutDegree, Row, Symmetric, divergence, gradient
+from gind.models import GIND, GINDConv
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GIND",
+    "Anderson",
+    "Blocks",
+    "Broyden",
+    "Certificate",
+    "Composition",
+    "Contraction",
+    "ConvergenceError",
+    "ConvergenceWarning",
+    "Decorrelation",
+    "Diffusion",
+    "Energy",
+    "FrozenNorm",
+    "GINDConv",
+    "Graph",
+    "Identity",
+    "Implicit",
+    "Laplacian",
+    "LaplacianStep",
+    "LiveNorm",
+    "Nesterov",
+    "NewtonCG",
+    "OutDegree",
+    "Phantom",
+    "Picard",
+    "Prox",
+    "Row",
+    "Solution",
+    "Status",
+    "Stop",
+    "Symmetric",
+    "Unrolled",
+    "Whole",
+    "__version__",
+    "certificate",
+    "divergence",
+    "energy",
+    "fixed_point",
+    "gradient",
+    "prox",
+]

@@ -26,9 +26,7 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
     if b.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"`b` must be float32 or float64, got {b.dtype}. Use `.float()`.")
     if b.dtype != K.dtype:
-        raise TypeError(
-            f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`."
-        )
+        raise TypeError(f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`.")
     if b.dim() != 2 or b.shape[1] != K.shape[1]:
         raise ValueError(f"`b` must have shape (nodes, {K.shape[1]}), got {tuple(b.shape)}.")
     if b.shape[0] != graph.num_nodes:
@@ -37,14 +35,10 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
             "`num_nodes=` to `Graph.from_edge_index`."
         )
     if b.device != graph.device:
-        raise ValueError(
-            f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`."
-        )
+        raise ValueError(f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`.")
     if not bool(torch.isfinite(b).all()):
         row = int((~torch.isfinite(b)).any(dim=1).nonzero()[0])
-        raise ValueError(
-            f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder."
-        )
+        raise ValueError(f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder.")
 
 
 def check_options(layer: Any, activations: tuple[str, ...]) -> None:
@@ -56,20 +50,20 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
         if value < 1:
             raise ValueError(f"`{name}` must be at least 1, got {value}.")
     _check_choices(layer, activations)
-    for name, kind, example in (
+    required: tuple[tuple[str, type, str], ...] = (
         ("scaling", Scaling, "Symmetric()"),
         ("solver", Solver, "Anderson()"),
         ("stop", Stop, "Stop(1e-5, 200)"),
         ("adjoint", Adjoint, "Implicit()"),
-    ):
+    )
+    for name, kind, example in required:
         if not isinstance(getattr(layer, name), kind):
-            raise TypeError(
-                f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}."
-            )
-    for name, kind, example in (
+            raise TypeError(f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}.")
+    optional: tuple[tuple[str, type, str], ...] = (
         ("edge_norm", EdgeNorm, "FrozenNorm()"),
         ("regularizer", Regularizer, "Laplacian(0.1)"),
-    ):
+    )
+    for name, kind, example in optional:
         if getattr(layer, name) is not None and not isinstance(getattr(layer, name), kind):
             raise TypeError(
                 f"`{name}` must be None or a {kind.__name__} such as {example}, got {getattr(layer, name)!r}."
@@ -98,8 +92,8 @@ def _check_numbers(layer: Any) -> None:
         raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
     if layer.alpha != 1 and layer.has_energy:
         raise ValueError(
-            f"`alpha` = {layer.alpha} has no effect on an equilibrium that minimizes an energy: there it is a step size. "
-            "Use `solver=Picard(alpha)`."
+            f"`alpha` = {layer.alpha} has no effect on an equilibrium that minimizes an energy: there it is a "
+            "step size. Use `solver=Picard(alpha)`."
         )
     if layer.solver.needs_energy and not layer.has_energy:
         raise ValueError(

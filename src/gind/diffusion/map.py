@@ -130,14 +130,8 @@ class DiffusionEnergy(DiffusionMap, Energy):
 
     def value(self, z: Tensor) -> Tensor:
         """E(z) per graph."""
-        _, moments = diffuse_moments(
-            self.amplify(self.gains.before, self.potential(z)), self.graph, self.activation
-        )
-        terms = (
-            moments.primitive
-            * self._channel_factor(self.gains.after)
-            / self._channel_factor(self.gains.before)
-        )
+        _, moments = diffuse_moments(self.amplify(self.gains.before, self.potential(z)), self.graph, self.activation)
+        terms = moments.primitive * self._channel_factor(self.gains.after) / self._channel_factor(self.gains.before)
         penalty = terms.sum(dim=1)
         if self.eta:
             _, linear = diffuse_moments(self.s * z, self.graph, "identity")
@@ -208,13 +202,10 @@ class DiffusionEnergy(DiffusionMap, Energy):
         if self.activation == "tanh":
             length = torch.minimum(length, (graph.edge_mass * self.K.shape[0]).sqrt())
         longest = graph.degree.amax().sqrt() if len(degree) else norm_K.new_zeros(())
-        flux = (
-            after
-            * norm_G
-            * (norm_K * before * potentials + length * ((3 + longest / 2) * norm_K + frobenius / 2))
-        )
+        flux = after * norm_G * (norm_K * before * potentials + length * ((3 + longest / 2) * norm_K + frobenius / 2))
         laplacian = 4 * self.eta * self.norm * size_z
-        return unit * (2 * size_z + (flux + laplacian) / self.keep)
+        error: Tensor = unit * (2 * size_z + (flux + laplacian) / self.keep)
+        return error
 
     def _smooth(self, z: Tensor) -> Tensor:
         """2η Ĝᵀw ĜZ."""

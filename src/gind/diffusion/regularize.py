@@ -88,4 +88,5 @@ class Decorrelation(StepRegularizer):
         excess = F.hardshrink(off_diagonal, self.threshold)
         # R = ΣS²/h², S symmetric: ∂R/∂unit = 4 unit S / h²; then through the scaling of the columns
         slope = 4 * unit @ excess / excess.numel()
-        return (slope - unit * (unit * slope).sum(dim=0)) / length
+        gradient: Tensor = (slope - unit * (unit * slope).sum(dim=0)) / length
+        return gradient

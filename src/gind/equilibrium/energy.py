@@ -65,9 +65,7 @@ class Contraction:
 
     def __post_init__(self) -> None:
         if not 0 <= self.factor < 1:
-            raise ValueError(
-                f"A contraction has a factor in [0, 1), got {self.factor}. Pass the bare map instead."
-            )
+            raise ValueError(f"A contraction has a factor in [0, 1), got {self.factor}. Pass the bare map instead.")
 
     def __call__(self, z: Tensor) -> Tensor:
         """f(z)."""
@@ -99,6 +97,4 @@ class Problem:
         """(problems,) the given step size, by default 2/(1 + L) for an energy and 1 for any other map."""
         if given is None and isinstance(self.fn, Energy):
             return 2 / (1 + self.fn.smoothness)
-        return torch.full(
-            (self.inner.count,), 1.0 if given is None else given, dtype=torch.float64, device=device
-        )
+        return torch.full((self.inner.count,), 1.0 if given is None else given, dtype=torch.float64, device=device)

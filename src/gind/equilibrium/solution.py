@@ -93,8 +93,8 @@ class Solution:
 
 
 _ADVICE = {
-    Status.MAX_STEPS: "Allow more steps (`Stop(max_steps=...)`), choose a faster solver (for strong K `NewtonCG()`), or "
-    "loosen `Stop(tol=...)`.",
+    Status.MAX_STEPS: "Allow more steps (`Stop(max_steps=...)`), choose a faster solver (for strong K `NewtonCG()`), "
+    "or loosen `Stop(tol=...)`.",
     Status.STALLED: "Loosen `Stop(tol=...)`, or compute in float64.",
     Status.NONFINITE: "Look for NaN or infinity in the input and the parameters.",
 }

@@ -20,9 +20,7 @@ class Edges(NamedTuple):
     batch: Tensor | None
 
 
-def check_edges(
-    edge_index: Any, num_nodes: int | None = None, edge_weight: Any = None, batch: Any = None
-) -> Edges:
+def check_edges(edge_index: Any, num_nodes: int | None = None, edge_weight: Any = None, batch: Any = None) -> Edges:
     """Refuse what is not a graph, and return the rest as plain int64 tensors."""
     index = _check_index(edge_index)
     batch = _check_batch(batch)
@@ -41,9 +39,7 @@ def check_edges(
     if batch is not None and len(batch) != num_nodes:
         raise ValueError(f"`batch` has {len(batch)} entries but the graph has {num_nodes} nodes.")
     if batch is not None and batch.device != index.device:
-        raise ValueError(
-            f"`batch` is on {batch.device} but `edge_index` on {index.device}. Move one of them."
-        )
+        raise ValueError(f"`batch` is on {batch.device} but `edge_index` on {index.device}. Move one of them.")
     source, target = index
     if batch is not None and bool((batch[source] != batch[target]).any()):
         bad = int((batch[source] != batch[target]).nonzero()[0])
@@ -66,9 +62,7 @@ def _check_index(edge_index: Any) -> Tensor:
     if index.dtype not in _INTEGERS:
         raise TypeError(f"`edge_index` must hold int64 node numbers, got {index.dtype}. Use `.long()`.")
     if index.dim() != 2 or index.shape[0] != 2:
-        hint = (
-            " It looks transposed: use `edge_index.t()`." if index.dim() == 2 and index.shape[1] == 2 else ""
-        )
+        hint = " It looks transposed: use `edge_index.t()`." if index.dim() == 2 and index.shape[1] == 2 else ""
         raise ValueError(f"`edge_index` must have shape (2, edges), got {tuple(index.shape)}.{hint}")
     return index.long()
 
@@ -116,9 +110,7 @@ def _check_weight(weight: Any, index: Tensor) -> Tensor | None:
             "`edge_weight` requires a gradient, but the weights of a Graph are constants. Pass `edge_weight.detach()`."
         )
     if weight.device != index.device:
-        raise ValueError(
-            f"`edge_weight` is on {weight.device} but `edge_index` on {index.device}. Move one of them."
-        )
+        raise ValueError(f"`edge_weight` is on {weight.device} but `edge_index` on {index.device}. Move one of them.")
     if not bool(torch.isfinite(weight).all()):
         bad = int((~torch.isfinite(weight)).nonzero()[0])
         raise ValueError(f"`edge_weight` is {float(weight[bad])} at edge {bad}. Weights must be finite.")
@@ -128,4 +120,5 @@ def _check_weight(weight: Any, index: Tensor) -> Tensor | None:
             f"`edge_weight` is {float(weight[bad])} at edge {bad}. Weights must not be negative: the energy would not "
             "be convex."
         )
-    return weight.detach()
+    constant: Tensor = weight.detach()
+    return constant

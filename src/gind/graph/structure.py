@@ -57,7 +57,7 @@ class Graph:
 
         key = (num_nodes, *map(_identity, (edge_weight, batch)), directed)
         version = _identity(edge_index)
-        entry = _cache.get(edge_index) if isinstance(edge_index, Tensor) else None
+        entry: _Entry | None = _cache.get(edge_index) if isinstance(edge_index, Tensor) else None
         if entry is not None and version is not None and entry[0] == version and key in entry[1]:
             return entry[1][key][0]
         edges = check_edges(edge_index, num_nodes, edge_weight, batch)
@@ -87,9 +87,7 @@ class Graph:
         )
 
     @classmethod
-    def from_sparse(
-        cls, adjacency: Tensor, batch: Tensor | None = None, *, directed: bool = False
-    ) -> "Graph":
+    def from_sparse(cls, adjacency: Tensor, batch: Tensor | None = None, *, directed: bool = False) -> "Graph":
         """The graph of a square torch sparse matrix (any layout): entry (i, j) is an edge i → j of that weight."""
         if not isinstance(adjacency, Tensor) or adjacency.layout == torch.strided:
             raise TypeError(
@@ -98,11 +96,9 @@ class Graph:
             )
         if adjacency.dim() != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise ValueError(f"An adjacency matrix is square, got shape {tuple(adjacency.shape)}.")
-        coo = adjacency.detach().to_sparse_coo()
+        coo: Tensor = adjacency.detach().to_sparse_coo()  # type: ignore[no-untyped-call]
         # not coalesced: repeats add up in from_edge_index as well
-        return cls.from_edge_index(
-            coo._indices(), adjacency.shape[0], coo._values().double(), batch, directed=directed
-        )
+        return cls.from_edge_index(coo._indices(), adjacency.shape[0], coo._values().double(), batch, directed=directed)
 
     @classmethod
     def _build(
@@ -184,11 +180,12 @@ class Graph:
         """The same graph with its tensors on another device."""
         if torch.device(device) == self.device:
             return self
-        moved = {
-            field.name: value.to(device) if isinstance(value := getattr(self, field.name), Tensor) else value
+        moved: dict[str, Any] = {
+            field.name: value.to(device)
             for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
         }
-        return Graph(**moved)
+        return dataclasses.replace(self, **moved)
 
     def __repr__(self) -> str:
         extra = ", directed" if self.directed else ""
@@ -207,9 +204,7 @@ class Graph:
 
     def _sum_at(self, node: Tensor) -> Tensor:
         weight = torch.ones_like(node, dtype=torch.float64) if self.weight is None else self.weight
-        return torch.zeros(self.num_nodes, dtype=torch.float64, device=self.device).index_add_(
-            0, node, weight
-        )
+        return torch.zeros(self.num_nodes, dtype=torch.float64, device=self.device).index_add_(0, node, weight)
 
 
 def _merge(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -230,5 +225,6 @@ def _identity(tensor: Any) -> tuple[int, int] | None:
     return id(tensor), tensor._version
 
 
+_Entry = tuple[tuple[int, int], dict[Any, tuple[Graph, Tensor | None, Tensor | None]]]
 # edge_index → (its identity, {other arguments → (graph, the tensors among them)})
 _cache: Any = WeakIdKeyDictionary()

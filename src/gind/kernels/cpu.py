@@ -93,12 +93,10 @@ def _run(kernel: Callable[..., None], channels: int, arrays: list[Array]) -> Non
 @functools.cache
 def _is_workqueue() -> bool:
     _start_threads(np.zeros(2))
-    return bool(numba.threading_layer() == "workqueue")
+    return bool(numba.threading_layer() == "workqueue")  # type: ignore[attr-defined]
 
 
-@njit(
-    parallel=True, cache=True
-)  # raises on import where compiled code cannot be kept: then the reference runs
+@njit(parallel=True, cache=True)  # raises on import where compiled code cannot be kept: then the reference runs
 def _start_threads(x: Array) -> None:
     for i in prange(len(x)):
         x[i] = i
@@ -151,7 +149,7 @@ def _scatter_kernel(order: int, linear: bool) -> Callable[..., None]:
                         here[c] -= q
                 out[i, first:last] += here
 
-    return kernel  # type: ignore[no-any-return]
+    return kernel
 
 
 @functools.cache
@@ -197,7 +195,7 @@ def _moments_kernel(linear: bool) -> Callable[..., None]:
                     sums[1, g, first + c] += m1[c]
                     sums[2, g, first + c] += m2[c]
 
-    return kernel  # type: ignore[no-any-return]
+    return kernel
 
 
 @functools.cache
@@ -234,4 +232,4 @@ def _moments_vjp_kernel(linear: bool) -> Callable[..., None]:
                         here[c] -= q
                 out[i, first:last] += here
 
-    return kernel  # type: ignore[no-any-return]
+    return kernel

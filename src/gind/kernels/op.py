@@ -37,9 +37,7 @@ def _flux(
 
 
 @torch.library.custom_op("gind::flux_jvp", mutates_args=())
-def _flux_jvp(
-    y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str
-) -> Tensor:
+def _flux_jvp(y: Tensor, t: Tensor, tail: Tensor, head: Tensor, ptr: Tensor, weight: Tensor, activation: str) -> Tensor:
     return reference.flux_jvp(y, t, (tail, head, weight), activation)
 
 

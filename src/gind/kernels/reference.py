@@ -1,7 +1,7 @@
 """The fused operators in plain PyTorch: their definition, and the oracle of the tests.
 
 Every edge tensor is materialized (m x h), which is exactly what the other implementations avoid. An edge
-e = (tail i → head j) has the difference v_e = y_j - y_i. The four functions share one shape of result: an amount
+e = (tail i → head j) has the difference v_e = y_j - y_i. The functions share one shape of result: an amount
 q_e per edge and channel that is added at the head and taken from the tail,
 
     scatter(q)_i = Σ_{e into i} w_e q_e - Σ_{e out of i} w_e q_e = (Gᵀ w q)_i .
@@ -62,14 +62,12 @@ def flux_jvp(y: Tensor, t: Tensor, edges: tuple[Tensor, Tensor, Tensor], activat
 
 
 def flux_secant(y: Tensor, t: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:
-    """flux_secant(y, t)_i = Σ_j w_ij σ(v)/v (t_i - t_j), v = y_i - y_j: the slope of the chord instead of the tangent."""
+    """flux_secant(y, t)_i = Σ_j w_ij σ(v)/v (t_i - t_j), v = y_i - y_j: the chord's slope, not the tangent's."""
     tail, head, _ = edges
     return _scatter(_chord(y[head] - y[tail], activation)[0] * (t[head] - t[tail]), y, edges)
 
 
-def secant_curve(
-    y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str
-) -> Tensor:
+def secant_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:
     """Gradient of ⟨u, flux_secant(y, t)⟩ in y."""
     tail, head, _ = edges
     bend = _chord(y[head] - y[tail], activation)[1]
@@ -88,9 +86,7 @@ def _chord(v: Tensor, activation: str) -> tuple[Tensor, Tensor]:
     return slope, bend
 
 
-def flux_curve(
-    y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str
-) -> Tensor:
+def flux_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:
     """Gradient of ⟨u, flux_jvp(y, t)⟩ in y: Σ_j w_ij σ''(y_i - y_j) (t_i - t_j) (u_i - u_j)."""
     tail, head, _ = edges
     curvature = activate(y[head] - y[tail], activation)[2]

@@ -35,9 +35,7 @@ _P32 = tuple(
         ),
     )
 )
-_Q32 = tuple(
-    map(f32, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03))
-)
+_Q32 = tuple(map(f32, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)))
 
 # tanh u = u + u³ P(u²)/Q(u²) on |u| ≤ 0.625 (Cephes)
 _LIMIT64 = 20.0
@@ -112,7 +110,7 @@ def _(v, t):  # type: ignore[no-untyped-def]
 @njit(inline="always", fastmath=FASTMATH)
 def sigma(v, linear):  # type: ignore[no-untyped-def]
     """σ(v)."""
-    return v if linear else _tanh(v)
+    return v if linear else _tanh(v)  # type: ignore[no-untyped-call]
 
 
 @njit(inline="always", fastmath=FASTMATH)
@@ -136,4 +134,4 @@ def chord(v, s):  # type: ignore[no-untyped-def]
 @njit(inline="always", fastmath=FASTMATH)
 def primitive(v, s, linear):  # type: ignore[no-untyped-def]
     """∫₀ᵛσ as a function of v and s = σ(v)."""
-    return f32(0.5) * v * v if linear else _primitive(v, s)
+    return f32(0.5) * v * v if linear else _primitive(v, s)  # type: ignore[no-untyped-call]

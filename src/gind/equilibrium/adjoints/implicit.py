@@ -27,7 +27,7 @@ class Implicit(Adjoint):
     acceleration, which on linear maps is GMRES. Memory does not grow with the steps of either solve.
     """
 
-    stop: Stop = Stop(1e-6, 1000)
+    stop: Stop = dataclasses.field(default_factory=lambda: Stop(1e-6, 1000))
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:
         """The solve without gradient, one application of f with it, and the adjoint solve on the way back."""
@@ -40,12 +40,10 @@ class Implicit(Adjoint):
         fz = problem.fn(z)
         if not fz.requires_grad:
             return solution
-        value = _Equilibrium.apply(fz, z, problem, self, solution.gradient)
+        value = _Equilibrium.apply(fz, z, problem, self, solution.gradient)  # type: ignore[no-untyped-call]
         return dataclasses.replace(solution, value=value)
 
-    def solve(
-        self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport
-    ) -> Tensor:
+    def solve(self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport) -> Tensor:
         """u with (I - f'ᵀ)u = cotangent, at z; how well is written into `report`."""
         if isinstance(problem.fn, Energy):
             hessian, rhs = problem.fn.hessian(z), problem.fn.project(cotangent)
@@ -60,9 +58,7 @@ class Implicit(Adjoint):
                     return cotangent + torch.autograd.grad(fz, z, u, retain_graph=True)[0]
 
             with torch.no_grad():
-                answer = iterate(
-                    Problem(adjoint, problem.inner), torch.zeros_like(z), Anderson(memory=10), self.stop
-                )
+                answer = iterate(Problem(adjoint, problem.inner), torch.zeros_like(z), Anderson(memory=10), self.stop)
             u, residual, steps = answer.value, answer.residual, answer.steps
         finite = bool(torch.isfinite(residual).all())
         converged = finite and bool((residual <= self.stop.tol).all())
@@ -83,15 +79,13 @@ class _Equilibrium(torch.autograd.Function):
     """Forward: z*. Backward: the cotangent of z* becomes u, which autograd then carries through f."""
 
     @staticmethod
-    def forward(
-        ctx: Any, fz: Tensor, z: Tensor, problem: Problem, adjoint: Implicit, report: GradientReport
-    ) -> Tensor:
+    def forward(ctx: Any, fz: Tensor, z: Tensor, problem: Problem, adjoint: Implicit, report: GradientReport) -> Tensor:
         ctx.problem, ctx.adjoint, ctx.report = problem, adjoint, report
         ctx.save_for_backward(fz, z)
         return z.detach().clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:
         fz, z = ctx.saved_tensors
         return ctx.adjoint.solve(ctx.problem, z, fz, cotangent, ctx.report), None, None, None, None

@@ -49,9 +49,7 @@ class Anderson(Solver):
         """Mix the last steps so that the linearized residual is smallest."""
         base, rejected = guard(problem, at, state.last)
         differences = forget(problem, state.differences, rejected)
-        gram = torch.where(rejected[:, None, None], 0.0, state.gram)[
-            :, : len(differences), : len(differences)
-        ]
+        gram = torch.where(rejected[:, None, None], 0.0, state.gram)[:, : len(differences), : len(differences)]
         r = base.fz - base.z
         if state.last is not None and not bool(rejected.all()):
             safe = state.last.safe

@@ -38,9 +38,7 @@ def guard(problem: Problem, at: Iterate, last: Guard | None) -> tuple[Iterate, T
     return base, rejected
 
 
-def forget(
-    problem: Problem, history: list[tuple[Tensor, Tensor]], rejected: Tensor
-) -> list[tuple[Tensor, Tensor]]:
+def forget(problem: Problem, history: list[tuple[Tensor, Tensor]], rejected: Tensor) -> list[tuple[Tensor, Tensor]]:
     """The history without its part in the problems that were sent back."""
     if not history or not bool(rejected.any()):
         return history

@@ -1,0 +1,120 @@
+"""`GINDConv`: the door to PyTorch Geometric."""
+
+from typing import Any, Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from gind.diffusion import Diffusion
+from gind.equilibrium import Solution
+from gind.graph import Graph
+
+__all__ = ["GINDConv", "as_graph", "check_features", "make_linear"]
+
+
+def as_graph(
+    edge_index: Tensor | Graph,
+    num_nodes: int,
+    edge_weight: Tensor | None = None,
+    batch: Tensor | None = None,
+    *,
+    directed: bool = False,
+) -> Graph:
+    """A Graph of whatever PyG passes around: edge_index, EdgeIndex, a torch sparse matrix, or a Graph itself."""
+    if isinstance(edge_index, Graph):
+        if edge_weight is not None or batch is not None:
+            raise ValueError("A Graph already has its weights and its batch. Pass neither `edge_weight` nor `batch`.")
+        return edge_index
+    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
+        if edge_weight is not None:
+            raise ValueError("The values of a sparse matrix are its weights. Pass no `edge_weight`.")
+        return Graph.from_sparse(edge_index, batch, directed=directed)
+    return Graph.from_edge_index(edge_index, num_nodes, edge_weight, batch, directed=directed)
+
+
+class GINDConv(nn.Module):
+    """A linear map to `out_channels`, then the equilibrium of a `Diffusion`: a drop-in for a PyG convolution.
+
+    `in_channels=-1` is filled in by the first call. `directed=True` keeps every given edge as an edge of its own. All
+    other options are those of `Diffusion`.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, bias: bool = True, directed: bool = False, **options: Any
+    ) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.directed = directed
+        self.lin = make_linear(in_channels, out_channels, bias)
+        self.diffusion = Diffusion(out_channels, **options)
+
+    def reset_parameters(self) -> None:
+        """New random parameters."""
+        self.lin.reset_parameters()
+        self.diffusion.reset_parameters()
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: Tensor | None = None,
+        return_solution: Literal[False] = False,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: Tensor | None = None,
+        return_solution: Literal[True],
+    ) -> tuple[Tensor, Solution]: ...
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: Tensor | None = None,
+        return_solution: bool = False,
+    ) -> Tensor | tuple[Tensor, Solution]:
+        """(nodes, in_channels) to (nodes, out_channels). With `batch`, each graph is solved and stopped on its own."""
+        check_features(x, self.in_channels)
+        graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
+        b = self.lin(x)
+        out: Tensor
+        out, solution = self.diffusion(b, graph, z0=z0, return_solution=True)
+        return (out, solution) if return_solution else out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, {self.diffusion.extra_repr()})"
+
+
+def make_linear(in_channels: int, out_channels: int, bias: bool = True) -> nn.Linear:
+    """A linear map; `in_channels=-1` takes its width from the first input."""
+    if in_channels == -1:
+        return nn.LazyLinear(out_channels, bias)
+    return nn.Linear(in_channels, out_channels, bias)
+
+
+def check_features(x: Any, in_channels: int) -> None:
+    """Refuse features that are not (nodes, in_channels), finite and floating point."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"`x` must be a floating point tensor of node features, got {kind}.")
+    if x.dim() != 2 or (in_channels != -1 and x.shape[1] != in_channels):
+        width = "channels" if in_channels == -1 else in_channels
+        raise ValueError(f"`x` must have shape (nodes, {width}), got {tuple(x.shape)}.")
+    if not bool(torch.isfinite(x).all()):
+        row = int((~torch.isfinite(x)).any(dim=1).nonzero()[0])
+        raise ValueError(f"`x` holds NaN or infinity, first at node {row}. Clean or impute the features.")

@@ -1,0 +1,107 @@
+"""`GIND`: encoder, one or more certified layers, head."""
+
+from typing import Any, Literal, overload
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gind.diffusion import Diffusion
+from gind.equilibrium import Solution
+from gind.graph import Graph
+from gind.models.conv import as_graph, check_features, make_linear
+from gind.models.heads import Head, Pooling, check_choice, make_head, pool
+
+__all__ = ["GIND"]
+
+
+class GIND(nn.Module):
+    """x → encoder → Diffusion (→ Diffusion ...) → head, for nodes or, with pooling, for graphs.
+
+    `num_layers` certified layers are stacked: each is solved on its own and passes its output on to the next, so depth
+    keeps every guarantee. `dropout` acts on the input features and before the head. `directed=True` keeps every given
+    edge as an edge of its own. All other options are those of `Diffusion`, shared by the layers.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 1,
+        *,
+        task: Literal["node", "graph"] = "node",
+        head: Head = "linear",
+        pooling: Pooling = "sum",
+        dropout: float = 0.0,
+        directed: bool = False,
+        diffusion_dropout: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        check_choice("task", task, ("node", "graph"))
+        check_choice("head", head, ("linear", "mlp"))
+        check_choice("pooling", pooling, ("sum", "mean", "max"))
+        if num_layers < 1:
+            raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must lie in [0, 1), got {dropout}.")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.task, self.pooling, self.dropout, self.directed = task, pooling, dropout, directed
+        self.encoder = make_linear(in_channels, hidden_channels)
+        self.layers = nn.ModuleList(
+            Diffusion(hidden_channels, dropout=diffusion_dropout, **options) for _ in range(num_layers)
+        )
+        self.head = make_head(head, hidden_channels, out_channels, dropout)
+
+    def reset_parameters(self) -> None:
+        """New random parameters."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | Diffusion):
+                module.reset_parameters()
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: list[Tensor] | None = None,
+        return_solution: Literal[False] = False,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: list[Tensor] | None = None,
+        return_solution: Literal[True],
+    ) -> tuple[Tensor, list[Solution]]: ...
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+        *,
+        z0: list[Tensor] | None = None,
+        return_solution: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Solution]]:
+        """Scores (nodes or graphs, out_channels); with `return_solution`, also the solution of every layer."""
+        check_features(x, self.in_channels)
+        graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
+        hidden = self.encoder(F.dropout(x, self.dropout, self.training))
+        solutions = []
+        for number, layer in enumerate(self.layers):
+            hidden, solution = layer(hidden, graph, z0=None if z0 is None else z0[number], return_solution=True)
+            solutions.append(solution)
+        if self.task == "graph":
+            hidden = pool(hidden, graph, self.pooling)
+        out = self.head(hidden)
+        return (out, solutions) if return_solution else out
