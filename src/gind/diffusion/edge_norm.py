@@ -4,8 +4,8 @@
     live     statistics of the current Z, as the paper and its published code have it: no energy
 
 "layer" takes one statistic per graph, "instance" one per graph and channel. "before" normalizes the argument of σ,
-"after" its value. A statistic is a scale of whole channels or graphs, so it commutes with the divergence and can be applied at
-the nodes.
+"after" its value. A statistic is a scale of whole channels or graphs, so it commutes with the divergence and can be
+applied at the nodes.
 """
 
 import abc

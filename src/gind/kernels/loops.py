@@ -1,0 +1,163 @@
+"""The loops of the fused operators, compiled by numba: one node after another, its edges, a block of channels.
+
+What varies between kernels (`order`, `linear`) is a constant of the closure, folded at compile time. Compiled code is
+kept on disk under the name given to `_compile`. Numba notices changes of this file but not of scalar.py: touch this
+one after changing that.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
+
+__all__ = ["moments", "moments_vjp", "scatter", "start_threads"]
+
+Kernel = Callable[..., None]
+
+
+@njit(parallel=True, cache=True)  # raises on import where compiled code cannot be kept: then the reference runs
+def start_threads(x):  # type: ignore[no-untyped-def]
+    """Start numba's threads, so that it is known which kind they are."""
+    for i in prange(len(x)):
+        x[i] = i
+
+
+def _compile(function: Any, parallel: bool, name: str) -> Kernel:
+    """Serial code for small problems: it compiles faster and never waits for other threads."""
+    function.__qualname__ = f"{name}_{'parallel' if parallel else 'serial'}"
+    compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH)(function)
+    return compiled
+
+
+@functools.cache
+def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
+    """An edge moves σ(v) (order 0), σ'(v) dt (1), σ''(v) dt du (2) or σ(v)/v dt (3) from its tail to its head."""
+
+    def kernel(y, t, u, ptr, head, weight, out, block):  # type: ignore[no-untyped-def]
+        nodes, channels = y.shape
+        weighted = len(weight) > 0
+        for b in prange((channels + block - 1) // block):
+            first = b * block
+            last = min(channels, first + block)
+            width = last - first
+            here = np.empty(width, y.dtype)
+            out[:, first:last] = 0
+            for i in range(nodes):
+                if ptr[i] == ptr[i + 1]:
+                    continue
+                yi, ti, ui = y[i, first:last], t[i, first:last], u[i, first:last]
+                here[:] = 0
+                for e in range(ptr[i], ptr[i + 1]):
+                    j = head[e]
+                    yj, tj, uj, there = (
+                        y[j, first:last],
+                        t[j, first:last],
+                        u[j, first:last],
+                        out[j, first:last],
+                    )
+                    w = weight[e] if weighted else y.dtype.type(1)
+                    for c in range(width):
+                        v = yj[c] - yi[c]
+                        s = sigma(v, linear)
+                        if order == 0:
+                            q = w * s
+                        elif order == 1:
+                            q = w * slope(s, linear) * (tj[c] - ti[c])
+                        elif order == 2:
+                            q = w * curvature(s, linear) * (tj[c] - ti[c]) * (uj[c] - ui[c])
+                        else:
+                            q = w * chord(v, s) * (tj[c] - ti[c])
+                        there[c] += q
+                        here[c] -= q
+                out[i, first:last] += here
+
+    return _compile(kernel, parallel, f"scatter_{order}_{linear}")
+
+
+@functools.cache
+def moments(linear: bool, parallel: bool) -> Kernel:
+    """The flux, with Σwσ, Σwσ² and Σwσ̃ per graph and channel."""
+
+    def kernel(y, ptr, head, weight, batch, out, sums, block):  # type: ignore[no-untyped-def]
+        nodes, channels = y.shape
+        weighted, batched = len(weight) > 0, len(batch) > 0
+        for b in prange((channels + block - 1) // block):
+            first = b * block
+            last = min(channels, first + block)
+            width = last - first
+            here = np.empty(width, y.dtype)
+            # a node's own sums in y's precision, the sums over nodes in float64
+            m0, m1, m2 = np.empty(width, y.dtype), np.empty(width, y.dtype), np.empty(width, y.dtype)
+            out[:, first:last] = 0
+            sums[:, :, first:last] = 0
+            for i in range(nodes):
+                if ptr[i] == ptr[i + 1]:
+                    continue
+                yi = y[i, first:last]
+                here[:] = 0
+                m0[:] = 0
+                m1[:] = 0
+                m2[:] = 0
+                for e in range(ptr[i], ptr[i + 1]):
+                    j = head[e]
+                    yj, there = y[j, first:last], out[j, first:last]
+                    w = weight[e] if weighted else y.dtype.type(1)
+                    for c in range(width):
+                        v = yj[c] - yi[c]
+                        s = sigma(v, linear)
+                        q = w * s
+                        there[c] += q
+                        here[c] -= q
+                        m0[c] += q
+                        m1[c] += q * s
+                        m2[c] += w * primitive(v, s, linear)
+                out[i, first:last] += here
+                g = batch[i] if batched else 0
+                for c in range(width):
+                    sums[0, g, first + c] += m0[c]
+                    sums[1, g, first + c] += m1[c]
+                    sums[2, g, first + c] += m2[c]
+
+    return _compile(kernel, parallel, f"moments_{linear}")
+
+
+@functools.cache
+def moments_vjp(linear: bool, parallel: bool) -> Kernel:
+    """An edge moves c₀σ' + 2c₁σσ' + c₂σ, c the cotangents of the moments of its graph."""
+
+    def kernel(y, cotangent, ptr, head, weight, batch, out, block):  # type: ignore[no-untyped-def]
+        nodes, channels = y.shape
+        weighted, batched = len(weight) > 0, len(batch) > 0
+        for b in prange((channels + block - 1) // block):
+            first = b * block
+            last = min(channels, first + block)
+            width = last - first
+            here = np.empty(width, y.dtype)
+            out[:, first:last] = 0
+            for i in range(nodes):
+                if ptr[i] == ptr[i + 1]:
+                    continue
+                yi = y[i, first:last]
+                g = batch[i] if batched else 0
+                c0, c1, c2 = (
+                    cotangent[0, g, first:last],
+                    cotangent[1, g, first:last],
+                    cotangent[2, g, first:last],
+                )
+                here[:] = 0
+                for e in range(ptr[i], ptr[i + 1]):
+                    j = head[e]
+                    yj, there = y[j, first:last], out[j, first:last]
+                    w = weight[e] if weighted else y.dtype.type(1)
+                    for c in range(width):
+                        s = sigma(yj[c] - yi[c], linear)
+                        q = w * ((c0[c] + (c1[c] + c1[c]) * s) * slope(s, linear) + c2[c] * s)
+                        there[c] += q
+                        here[c] -= q
+                out[i, first:last] += here
+
+    return _compile(kernel, parallel, f"moments_vjp_{linear}")

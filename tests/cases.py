@@ -1,0 +1,93 @@
+"""Graphs and layer options that the layer's tests run over."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import gind
+
+
+class Case(NamedTuple):
+    """A raw graph: what a user would pass."""
+
+    edge_index: torch.Tensor
+    num_nodes: int
+    weight: torch.Tensor | None = None
+    directed: bool = False
+
+    def graph(self) -> gind.Graph:
+        return gind.Graph.from_edge_index(self.edge_index, self.num_nodes, self.weight, directed=self.directed)
+
+
+def _random(seed: int, nodes: int, edges: int) -> torch.Tensor:
+    return torch.randint(nodes, (2, edges), generator=torch.Generator().manual_seed(seed))
+
+
+def _weights(seed: int, edges: int) -> torch.Tensor:
+    return 3 * torch.rand(edges, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def _both(edge_index: torch.Tensor) -> torch.Tensor:
+    return torch.cat([edge_index, edge_index.flip(0)], dim=1)
+
+
+GRAPHS = {
+    "simple": Case(_both(_random(0, 9, 14)), 9),
+    "weighted": Case(_random(1, 9, 20), 9, _weights(1, 20)),
+    "directed": Case(_random(2, 9, 20), 9, None, True),
+    "directed weighted": Case(_random(3, 9, 20), 9, _weights(3, 20), True),
+    "multigraph": Case(torch.cat([_random(4, 4, 12), _random(4, 4, 12)], dim=1), 4),
+    "disconnected": Case(torch.cat([_random(5, 4, 6), 4 + _random(6, 4, 6)], dim=1), 10),  # 8 and 9 are isolated
+    "no edges": Case(torch.empty(2, 0, dtype=torch.long), 5),
+    "loops only": Case(torch.arange(3).repeat(2, 1), 4),
+    "star": Case(torch.stack([torch.zeros(8, dtype=torch.long), torch.arange(1, 9)]), 9),
+}
+
+# options of Diffusion that keep the energy
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "identity": {"activation": "identity"},
+    "row": {"scaling": gind.Row()},
+    "unscaled": {"scaling": gind.Identity()},
+    "wide": {"flux_channels": 7},
+    "narrow": {"flux_channels": 2},
+    "laplacian": {"regularizer": gind.Laplacian(0.7)},
+    "dropout": {"dropout": 0.4},
+    "dropout laplacian": {"dropout": 0.4, "regularizer": gind.Laplacian(0.7)},
+    "separate": {"injection": "separate", "injection_gain": 3.0},
+    "frozen layer": {"edge_norm": gind.FrozenNorm("layer")},
+    "frozen instance": {"edge_norm": gind.FrozenNorm("instance", "after")},
+    "frozen wide row": {"edge_norm": gind.FrozenNorm("instance"), "flux_channels": 5, "scaling": gind.Row()},
+}
+
+
+def make_layer(
+    norm: float = 3.0, channels: int = 3, dtype: torch.dtype = torch.float64, seed: int = 0, **options: Any
+) -> gind.Diffusion:
+    """A layer with ‖K‖ as given and everything else random."""
+    torch.manual_seed(seed)
+    layer = gind.Diffusion(channels, **{"throw": "ignore", **options})
+    with torch.no_grad():
+        layer.K.mul_(norm / torch.linalg.matrix_norm(layer.K, 2))
+        if layer.gamma is not None:
+            layer.gamma.uniform_(0.5, 2)
+    return layer.to(dtype)
+
+
+def make_input(nodes: int, channels: int = 3, dtype: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(100 + seed)
+    return torch.randn(nodes, channels, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def make_mask(layer: gind.Diffusion, b: torch.Tensor, seed: int = 0) -> torch.Tensor | None:
+    """The dropout mask of a layer with dropout, else None."""
+    if not layer.dropout:
+        return None
+    generator = torch.Generator().manual_seed(200 + seed)
+    keep = 1 - layer.dropout
+    return torch.bernoulli(torch.full_like(b, keep), generator=generator) / keep
+
+
+def as_numpy(x: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return x.detach().double().numpy()
