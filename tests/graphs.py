@@ -66,6 +66,16 @@ def some_raw(dtype: torch.dtype = torch.float64, *, weighted: bool = True, batch
     return raw(pairs, 7, dtype, weight, [0, 1, 0, 1, 0, 1, 0] if batched else None, 2 if batched else 1)
 
 
+def large_raw(dtype: torch.dtype = torch.float64) -> Raw:
+    """5000 edges: with 17 channels or more, enough work for the kernels to use threads."""
+    generator = torch.Generator().manual_seed(0)
+    tail = torch.randint(0, 300, (5000,), generator=generator)
+    head = (tail + 3 * torch.randint(1, 100, (5000,), generator=generator)) % 300
+    weight: list[float] = torch.rand(5000, generator=generator).tolist()
+    pairs = list(zip(tail.tolist(), head.tolist(), strict=True))
+    return raw(pairs, 300, dtype, weight, [i % 3 for i in range(300)], 3)
+
+
 @st.composite
 def raws(draw: st.DrawFn, dtype: torch.dtype) -> Raw:
     """No loops; parallel and opposite edges, isolated nodes, no edges at all, and graphs without nodes may come."""

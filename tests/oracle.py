@@ -66,7 +66,8 @@ class Oracle:
         H = A.T @ (D[:, None] * A) / self.keep
         H += np.kron(2 * self.eta * self.G.T @ (self.w[:, None] * self.G), np.eye(h)) / self.keep
         s = self.support.reshape(-1)
-        return np.eye(n * h) + s[:, None] * H * s[None, :]
+        dense: Array = np.eye(n * h) + s[:, None] * H * s[None, :]
+        return dense
 
     def minimizer(self) -> Array:
         z = np.zeros_like(self.support)

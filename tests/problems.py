@@ -46,7 +46,7 @@ LOG_COSH = Phi(
     lambda v: torch.logaddexp(v, -v) - math.log(2),
     torch.tanh,
     lambda v: 1 - v.tanh().square(),
-    lambda v: torch.where(v.abs() < 1e-3, 1 - v.square() / 3, v.tanh() / torch.where(v == 0, 1.0, v)),
+    lambda v: v.tanh() / v.where(v != 0, 1.0) + (v == 0),
 )
 
 
@@ -186,8 +186,8 @@ def quadratic(dtype: torch.dtype, smoothness: float = 20.0, n: int = 6) -> Case:
 @functools.cache
 def log_cosh(dtype: torch.dtype, norm: float = 4.0, n: int = 5, subspace: Map = torch.positive) -> Case:
     """More terms than unknowns."""
-    M = random(n + 3, n, norm=norm).to(dtype)
-    return energy_case(Ridge(M, random(n + 3, 2, seed=1).to(dtype), subspace=subspace), (n, 2))
+    M, c = random(n + 3, n, norm=norm).to(dtype), random(n + 3, 2, seed=1).to(dtype)
+    return energy_case(Ridge(M, c, subspace=subspace), (n, 2))
 
 
 def mirrored(dtype: torch.dtype) -> Case:
@@ -230,7 +230,7 @@ def skewed(dtype: torch.dtype) -> Case:
 
 
 def linear(dtype: torch.dtype) -> Case:
-    """A contraction, A far from symmetric; the factor leaves room for the rounding of A."""
+    """A far from symmetric; the factor leaves room for the rounding of A."""
     case = affine(random(6, 6, norm=0.9), random(6, 2, seed=1), dtype)
     return dataclasses.replace(case, fn=Contraction(case.fn, 0.9 + 1e-6))
 

@@ -1,5 +1,7 @@
 """What the layer promises beyond its bound."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -66,7 +68,7 @@ def test_energy_decreases_along_every_picard_step(variant: str, norm: float, fra
         z = fn.relaxed(z, alpha)
         values.append(fn.value(z).item())
     slack = 1e-13 * abs(values[0])
-    assert all(after <= before + slack for before, after in zip(values, values[1:], strict=False))
+    assert all(after <= before + slack for before, after in itertools.pairwise(values))
 
 
 @pytest.mark.parametrize("scaling", [gind.Symmetric(), gind.Row(), gind.Identity()])

@@ -99,7 +99,7 @@ class Diffusion(nn.Module):
     @property
     def has_energy(self) -> bool:
         """Whether the equilibrium is the minimizer of an energy, so that bounds and exact gradients hold."""
-        live = self.edge_norm is not None and self.edge_norm.live
+        live = isinstance(self.edge_norm, EdgeNorm) and self.edge_norm.live
         return not live and not isinstance(self.regularizer, StepRegularizer)
 
     @overload

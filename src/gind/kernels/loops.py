@@ -29,7 +29,7 @@ def start_threads(x):  # type: ignore[no-untyped-def]
 def _compile(function: Any, parallel: bool, name: str) -> Kernel:
     """Serial code for small problems: it compiles faster and never waits for other threads."""
     function.__qualname__ = f"{name}_{'parallel' if parallel else 'serial'}"
-    compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH)(function)
+    compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")(function)
     return compiled
 
 

@@ -37,56 +37,79 @@ _P32 = tuple(
 )
 _Q32 = tuple(map(f32, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)))
 
-# tanh u = u + u³ P(u²)/Q(u²) on |u| ≤ 0.625 (Cephes)
+# tanh u = u + u³ P(u²)/Q(u²) on |u| ≤ 0.625 (Cephes), Q with leading coefficient 1
 _LIMIT64 = 20.0
 _P64 = (-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3)
-_Q64 = (1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3)
+_Q64 = (1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3)
 
 # log(1 + a) = 2 artanh r = Σ 2/(2k + 1) r^(2k+1) with r = a/(2 + a), |r| ≤ 1/3
 _LOG32 = tuple(f32(2 / (2 * k + 1)) for k in reversed(range(8)))
 _LOG64 = tuple(2 / (2 * k + 1) for k in reversed(range(17)))
 
 
-@njit(inline="always", fastmath=FASTMATH)
-def _horner(coefficients, x):  # type: ignore[no-untyped-def]
-    total = coefficients[0]
-    for k in range(1, len(coefficients)):
-        total = total * x + coefficients[k]
-    return total
+# Polynomials are written out: a loop over coefficients inside the kernels' loop would end vectorization.
 
 
 @njit(inline="always", fastmath=FASTMATH)
 def _tanh32(x):  # type: ignore[no-untyped-def]
+    p0, p1, p2, p3, p4, p5, p6 = _P32
+    q0, q1, q2, q3 = _Q32
     c = _LIMIT32 if x > _LIMIT32 else x
     c = -_LIMIT32 if c < -_LIMIT32 else c
     s = c * c
-    t = c * _horner(_P32, s) / _horner(_Q32, s)
+    p = (((((p0 * s + p1) * s + p2) * s + p3) * s + p4) * s + p5) * s + p6
+    t = c * p / (((q0 * s + q1) * s + q2) * s + q3)
     t = f32(1) if t > f32(1) else t
     return f32(-1) if t < f32(-1) else t
 
 
 @njit(inline="always", fastmath=FASTMATH)
 def _tanh64(x):  # type: ignore[no-untyped-def]
+    p0, p1, p2 = _P64
+    q0, q1, q2 = _Q64
     c = _LIMIT64 if x > _LIMIT64 else x
     c = -_LIMIT64 if c < -_LIMIT64 else c
     u = c * 0.03125
     s = u * u
-    a, b = u + u * s * _horner(_P64, s) / _horner(_Q64, s), 1.0
+    a = u + u * s * ((p0 * s + p1) * s + p2) / (((s + q0) * s + q1) * s + q2)
     # five times tanh 2u = 2ab/(a² + b²): all terms positive, so the relative error does not grow
-    for _ in range(5):
-        a, b = 2 * a * b, a * a + b * b
+    b = 1.0 + a * a
+    a = a + a
+    a, b = 2 * a * b, a * a + b * b
+    a, b = 2 * a * b, a * a + b * b
+    a, b = 2 * a * b, a * a + b * b
+    a, b = 2 * a * b, a * a + b * b
     return a / b
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _log_cosh(v, t, coefficients):  # type: ignore[no-untyped-def]
-    # |v| - log(1 + |t|) with t = tanh v, and -½ log(1 - t²) where that would cancel
-    size = -v if v < f32(0) else v
-    near = size < f32(0.5)
-    a = -t * t if near else (-t if t < f32(0) else t)
+def _log1p32(a):  # type: ignore[no-untyped-def]
+    c0, c1, c2, c3, c4, c5, c6, c7 = _LOG32
     r = a / (f32(2) + a)
-    log = r * _horner(coefficients, r * r)
-    return -f32(0.5) * log if near else size - log
+    s = r * r
+    return r * (((((((c0 * s + c1) * s + c2) * s + c3) * s + c4) * s + c5) * s + c6) * s + c7)
+
+
+@njit(inline="always", fastmath=FASTMATH)
+def _log1p64(a):  # type: ignore[no-untyped-def]
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16 = _LOG64
+    r = a / (2.0 + a)
+    s = r * r
+    high = (((((((c0 * s + c1) * s + c2) * s + c3) * s + c4) * s + c5) * s + c6) * s + c7) * s + c8
+    return r * ((((((((high * s + c9) * s + c10) * s + c11) * s + c12) * s + c13) * s + c14) * s + c15) * s + c16)
+
+
+@njit(inline="always", fastmath=FASTMATH)
+def _log_cosh_argument(v, t):  # type: ignore[no-untyped-def]
+    # |v| - log(1 + |t|) with t = tanh v, and -½ log(1 - t²) where that would cancel
+    near = v * v < f32(0.25)
+    return -t * t if near else (-t if t < f32(0) else t)
+
+
+@njit(inline="always", fastmath=FASTMATH)
+def _log_cosh_result(v, log):  # type: ignore[no-untyped-def]
+    size = -v if v < f32(0) else v
+    return -f32(0.5) * log if v * v < f32(0.25) else size - log
 
 
 def _tanh(x): ...  # type: ignore[no-untyped-def]
@@ -103,8 +126,8 @@ def _(x):  # type: ignore[no-untyped-def]
 @overload(_primitive, inline="always", jit_options={"fastmath": FASTMATH})
 def _(v, t):  # type: ignore[no-untyped-def]
     if v == types.float32:
-        return lambda v, t: _log_cosh(v, t, _LOG32)
-    return lambda v, t: _log_cosh(v, t, _LOG64)
+        return lambda v, t: _log_cosh_result(v, _log1p32(_log_cosh_argument(v, t)))
+    return lambda v, t: _log_cosh_result(v, _log1p64(_log_cosh_argument(v, t)))
 
 
 @njit(inline="always", fastmath=FASTMATH)

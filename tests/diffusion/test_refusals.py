@@ -1,0 +1,72 @@
+"""Bad input and bad options: a ValueError or TypeError that says what was expected, what came and what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from cases import GRAPHS, make_input, make_layer
+
+import gind
+
+GRAPH = GRAPHS["star"].graph()
+CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "rows": (lambda: make_layer()(make_input(5), GRAPH), ValueError, "9 nodes"),
+    "channels": (lambda: make_layer()(make_input(9, 4), GRAPH), ValueError, r"\(nodes, 3\)"),
+    "one-dimensional": (lambda: make_layer()(make_input(9)[:, 0], GRAPH), ValueError, "shape"),
+    "NaN": (lambda: make_layer()(make_input(9).fill_(torch.nan), GRAPH), ValueError, "NaN"),
+    "infinity": (lambda: make_layer()(make_input(9) * torch.inf, GRAPH), ValueError, "infinity"),
+    "precision": (lambda: make_layer()(make_input(9).float(), GRAPH), TypeError, "float32"),
+    "half": (lambda: make_layer().half()(make_input(9).half(), GRAPH), TypeError, "float16"),
+    "integers": (lambda: make_layer()(torch.ones(9, 3, dtype=torch.long), GRAPH), TypeError, "int64"),
+    "numpy": (lambda: make_layer()(make_input(9).numpy(), GRAPH), TypeError, "ndarray"),
+    "edge_index": (lambda: make_layer()(make_input(9), GRAPHS["star"].edge_index), TypeError, "from_edge_index"),
+    "warm start": (lambda: make_layer()(make_input(9), GRAPH, z0=torch.zeros(2, 3)), ValueError, "z0"),
+    "no channels": (lambda: gind.Diffusion(0), ValueError, "channels"),
+    "float channels": (lambda: gind.Diffusion(3.0), TypeError, "channels"),  # type: ignore[arg-type]
+    "flux_channels": (lambda: gind.Diffusion(3, -1), ValueError, "flux_channels"),
+    "activation": (lambda: gind.Diffusion(3, activation="relu"), ValueError, "'tanh', 'identity'"),  # type: ignore[arg-type]
+    "injection": (lambda: gind.Diffusion(3, injection="both"), ValueError, "shared"),  # type: ignore[arg-type]
+    "output": (lambda: gind.Diffusion(3, output="z"), ValueError, "flux"),  # type: ignore[arg-type]
+    "throw": (lambda: gind.Diffusion(3, throw="never"), ValueError, "ignore"),  # type: ignore[arg-type]
+    "dropout": (lambda: gind.Diffusion(3, dropout=1.0), ValueError, "dropout"),
+    "gain": (lambda: gind.Diffusion(3, injection_gain=0.0), ValueError, "injection_gain"),
+    "alpha": (lambda: gind.Diffusion(3, alpha=0.5), ValueError, r"Picard\(alpha\)"),
+    "scaling": (lambda: gind.Diffusion(3, scaling="row"), TypeError, "Scaling"),  # type: ignore[arg-type]
+    "solver": (lambda: gind.Diffusion(3, solver=gind.Picard), TypeError, "Solver"),  # type: ignore[arg-type]
+    "stop": (lambda: gind.Diffusion(3, stop=1e-3), TypeError, "Stop"),  # type: ignore[arg-type]
+    "adjoint": (lambda: gind.Diffusion(3, adjoint="implicit"), TypeError, "Adjoint"),  # type: ignore[arg-type]
+    "edge_norm": (lambda: gind.Diffusion(3, edge_norm="layer"), TypeError, "EdgeNorm"),  # type: ignore[arg-type]
+    "regularizer": (lambda: gind.Diffusion(3, regularizer=0.1), TypeError, "Regularizer"),  # type: ignore[arg-type]
+    "eta": (lambda: gind.Laplacian(-1.0), ValueError, "eta"),
+    "flavor": (lambda: gind.FrozenNorm("batch"), ValueError, "flavor"),  # type: ignore[arg-type]
+    "place": (lambda: gind.LiveNorm("layer", "inside"), ValueError, "place"),  # type: ignore[arg-type]
+    "orientation": (lambda: make_layer(scaling=gind.OutDegree())(make_input(9), GRAPH), ValueError, "directed=True"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_refusals_say_what_to_do(name: str) -> None:
+    call, kind, words = CALLS[name]
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_unconverged_solves_say_so() -> None:
+    layer, b = make_layer(30.0, stop=gind.Stop(1e-12, 3)), make_input(9)
+    layer.throw = "warn"
+    with pytest.warns(gind.ConvergenceWarning, match="3 steps"):
+        _, solution = layer(b, GRAPH, return_solution=True)
+    assert solution.status is gind.Status.MAX_STEPS
+    layer.throw = "raise"
+    with pytest.raises(gind.ConvergenceError, match="residual"):
+        layer(b, GRAPH)
+
+
+def test_nan_in_the_parameters_stops_at_once() -> None:
+    layer = make_layer(stop=gind.Stop(1e-8, 500), solver=gind.Picard(0.5))
+    layer.throw = "raise"
+    with torch.no_grad():
+        layer.K[0, 0] = torch.nan
+    with pytest.raises(gind.ConvergenceError, match="not finite at step 0"):
+        layer(make_input(9), GRAPH)
