@@ -22,7 +22,7 @@ __all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp", "seca
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 _LINE = 16  # channels: a cache line of float32; narrower blocks would share lines between threads
-_BLOCK = 64  # channels: wide enough to hide the index arithmetic, narrow enough for the cache
+_BLOCK = 128  # channels: wide enough to hide the index arithmetic, narrow enough for the cache
 _SMALL = 2**16  # edges x channels: below this, starting threads costs more than the work
 
 

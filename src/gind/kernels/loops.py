@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from gind.kernels.prefetch import prefetch
 from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
 
 __all__ = ["moments", "moments_vjp", "scatter", "start_threads"]
 
 Kernel = Callable[..., None]
+_AHEAD = 4  # edges: about as long as memory takes to answer
+_LINE = 16  # channels: a cache line of float32
 
 
 @njit(parallel=True, cache=True)  # raises on import where compiled code cannot be kept: then the reference runs
@@ -24,6 +27,14 @@ def start_threads(x):  # type: ignore[no-untyped-def]
     """Start numba's threads, so that it is known which kind they are."""
     for i in prange(len(x)):
         x[i] = i
+
+
+@njit(inline="always")
+def hint(y, out, row, first, last):  # type: ignore[no-untyped-def]
+    """Ask for the parts of two rows that a coming edge will use."""
+    for c in range(first, last, _LINE):
+        prefetch(y, row, c)  # type: ignore[call-arg]
+        prefetch(out, row, c)  # type: ignore[call-arg]
 
 
 def _compile(function: Any, parallel: bool, name: str) -> Kernel:
@@ -53,6 +64,7 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
                 here[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]
+                    hint(y, out, head[min(e + _AHEAD, len(head) - 1)], first, last)
                     yj, tj, uj, there = (
                         y[j, first:last],
                         t[j, first:last],
@@ -104,6 +116,7 @@ def moments(linear: bool, parallel: bool) -> Kernel:
                 m2[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]
+                    hint(y, out, head[min(e + _AHEAD, len(head) - 1)], first, last)
                     yj, there = y[j, first:last], out[j, first:last]
                     w = weight[e] if weighted else y.dtype.type(1)
                     for c in range(width):
@@ -151,6 +164,7 @@ def moments_vjp(linear: bool, parallel: bool) -> Kernel:
                 here[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]
+                    hint(y, out, head[min(e + _AHEAD, len(head) - 1)], first, last)
                     yj, there = y[j, first:last], out[j, first:last]
                     w = weight[e] if weighted else y.dtype.type(1)
                     for c in range(width):
