@@ -152,8 +152,8 @@ def random(*shape: int, seed: int = 0, norm: float | None = None) -> Tensor:
 def energy_case(energy: Ridge, shape: Sequence[int]) -> Case:
     """Damped Newton steps in float64, with the dense derivatives that autograd takes from E alone."""
     double = dataclasses.replace(energy, M=energy.M.detach().double(), c=energy.c.detach().double())
-    unit = torch.eye(math.prod(shape), dtype=F64)
-    values, vectors = torch.linalg.eigh(torch.stack([double.project(e.reshape(shape)).flatten() for e in unit]))
+    units = torch.eye(math.prod(shape), dtype=F64).reshape(-1, *shape)
+    values, vectors = torch.linalg.eigh(torch.stack([double.project(u).flatten() for u in units]))
     basis: Tensor = vectors[:, values > 0.5]
 
     def value(y: Tensor) -> Tensor:
@@ -186,8 +186,8 @@ def quadratic(dtype: torch.dtype, smoothness: float = 20.0, n: int = 6) -> Case:
 @functools.cache
 def log_cosh(dtype: torch.dtype, norm: float = 4.0, n: int = 5, subspace: Map = torch.positive) -> Case:
     """More terms than unknowns."""
-    M, c = random(n + 3, n, norm=norm).to(dtype), random(n + 3, 2, seed=1).to(dtype)
-    return energy_case(Ridge(M, c, subspace=subspace), (n, 2))
+    M, c = random(n + 3, n, norm=norm), random(n + 3, 2, seed=1)
+    return energy_case(Ridge(M.to(dtype), c.to(dtype), subspace=subspace), (n, 2))
 
 
 def mirrored(dtype: torch.dtype) -> Case:
@@ -238,8 +238,7 @@ def linear(dtype: torch.dtype) -> Case:
 def ignn(dtype: torch.dtype) -> Case:
     """z ↦ tanh(AzW + b), ‖A‖‖W‖ = 0.9, by long iteration."""
     A, W = random(5, 5, norm=1.0).to(dtype), random(3, 3, seed=1, norm=0.9).to(dtype)
-    b = random(5, 3, seed=2).to(dtype)
-    exact = torch.zeros(5, 3, dtype=F64)
+    b, exact = random(5, 3, seed=2).to(dtype), torch.zeros(5, 3, dtype=F64)
     for _ in range(400):
         exact = torch.tanh(A.double() @ exact @ W.double() + b.double())
     return Case(Contraction(lambda z: torch.tanh(A @ z @ W + b), 0.9 + 1e-6), torch.zeros_like(b), exact, 1e-13)

@@ -34,7 +34,7 @@ def hint(y, out, row, first, last):  # type: ignore[no-untyped-def]
     """Ask for the parts of two rows that a coming edge will use."""
     for c in range(first, last, _LINE):
         prefetch(y, row, c)  # type: ignore[call-arg]
-        prefetch(out, row, c)  # type: ignore[call-arg]
+        prefetch(out, row, c)
 
 
 def _compile(function: Any, parallel: bool, name: str) -> Kernel:
