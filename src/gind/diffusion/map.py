@@ -57,13 +57,18 @@ class DiffusionMap(abc.ABC):
     @final
     def potential(self, z: Tensor) -> Tensor:
         """Y = s ⊙ ZKᵀ + C."""
-        return torch.addcmul(self.C, z @ self.K.T, self.s)
+        product = z @ self.K.T
+        # without gradient in place: memory traffic is what an iteration costs on large graphs
+        return torch.addcmul(self.C, product, self.s, out=None if torch.is_grad_enabled() else product)
 
     @final
     def update(self, y: Tensor, gains: Gains) -> Tensor:
         """-Ĝᵀ w ω σ(g Gy) K, masked, from the potentials."""
-        flux = diffuse(self.amplify(gains.before, y), self.graph, self.activation)
-        return self.masked((-self.s * self.amplify(gains.after, flux)) @ self.K)
+        y = self.amplify(gains.before, y)
+        flux = self.amplify(gains.after, diffuse(y, self.graph, self.activation))
+        del y
+        flux = torch.mul(flux, -self.s, out=None if torch.is_grad_enabled() else flux)
+        return self.masked(flux @ self.K)
 
     @final
     def amplify(self, gain: Tensor | None, y: Tensor) -> Tensor:
@@ -194,7 +199,8 @@ class DiffusionEnergy(DiffusionMap, Energy):
         degree = graph.degree[:, None]
         reach = (degree * self.s.double().square()).amax().sqrt() if len(degree) else norm_K.new_zeros(())
         size_z = inner.norm(z)
-        injected = inner.norm(degree.sqrt() * self.C.double())
+        rows = torch.linalg.vector_norm(self.C, dim=1).double()
+        injected = inner.collect(graph.degree * rows.square()).sqrt()
         potentials = frobenius * norm_G * size_z / 2 + math.sqrt(2) * (injected + reach * norm_K * size_z)
         before = self._channel_factor(self.gains.before).detach().amax(dim=1)
         after = self._channel_factor(self.gains.after).detach().amax(dim=1)
