@@ -7,11 +7,15 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 
-def tune_allocator() -> None:
-    """Keep large blocks in the heap: glibc's mmap threshold makes edge-storing code look slower than it is."""
+def tune_allocator(threshold: int = 2**30) -> None:
+    """Take blocks up to a size from the heap, larger ones from the system; a fixed limit, where glibc's own moves.
+
+    With a high limit edge-storing code does not pay for system calls, so that times are fair. With a low one a tensor
+    that is freed is gone at once, so that the peak is that of the tensors and not of a fragmented heap.
+    """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
-        libc.mallopt(-3, 2**30)  # M_MMAP_THRESHOLD
+        libc.mallopt(-3, threshold)  # M_MMAP_THRESHOLD
         libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
@@ -28,6 +32,7 @@ def peak_bytes(make: Callable[[], Callable[[], object]]) -> int:
 
 
 def _measure(make: Callable[[], Callable[[], object]], sender: Connection) -> None:
+    tune_allocator(threshold=2**18)
     run = make()
     ctypes.CDLL(None).malloc_trim(0)
     before = _status("VmRSS")

@@ -14,10 +14,9 @@ import torch
 from memory import peak_bytes, tune_allocator
 from shapes import LARGE, SHAPES, Shape, make_problem, reference_kernels
 
-tune_allocator()
-
 
 def compare(benchmark: Any, run: Callable[[], object], rounds: int) -> None:
+    tune_allocator()  # here, not on import: the processes that measure memory keep glibc's defaults
     reference: list[float] = []
 
     def setup() -> None:

@@ -156,7 +156,8 @@ class Diffusion(nn.Module):
 
     def solve(self, fn: DiffusionMap, z0: Tensor | None = None) -> Solution:
         """The equilibrium of a bound map."""
-        start = fn.s.new_zeros(fn.s.shape[0], self.channels) if z0 is None else self._warm(z0, fn)
+        # one zero seen from everywhere: the start lives as long as the solve and should cost no memory
+        start = fn.s.new_zeros(()).expand(fn.s.shape[0], self.channels) if z0 is None else self._warm(z0, fn)
         return fixed_point(
             fn,
             start,

@@ -51,7 +51,7 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
             continue
         with torch.no_grad():
             bound = distance_bound(problem.fn, z, residual.absolute)
-        return Solution(z, residual.relative, bound, steps, status, stop.tol)
+        return Solution(z.contiguous(), residual.relative, bound, steps, status, stop.tol)
 
 
 class _Progress:
