@@ -145,7 +145,7 @@ class EnergyBatch(Batch, Energy):
 
 def random(*shape: int, seed: int = 0, norm: float | None = None) -> Tensor:
     """Standard normal, float64; a matrix can be scaled to a spectral norm."""
-    values = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
+    values = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
     return values if norm is None else values * float(norm / torch.linalg.matrix_norm(values, 2))
 
 

@@ -58,7 +58,10 @@ class Energy(abc.ABC):
 @final
 @dataclasses.dataclass(frozen=True)
 class Contraction:
-    """A map with a known Lipschitz factor q < 1, so that ‖z - z*‖ ≤ ‖z - f(z)‖ / (1 - q)."""
+    """A map with a known Lipschitz factor q < 1, so that ‖z - z*‖ ≤ ‖z - f(z)‖ / (1 - q).
+
+    f(z) is taken to be computed up to four units in the last place, in norm.
+    """
 
     fn: Map
     factor: float
@@ -70,15 +73,6 @@ class Contraction:
     def __call__(self, z: Tensor) -> Tensor:
         """f(z)."""
         return self.fn(z)
-
-
-def distance_bound(fn: Map, z: Tensor, residual: Tensor) -> Tensor:
-    """(problems,) an upper bound of ‖z - z*‖ given ‖z - f(z)‖, infinite where nothing is known of f."""
-    if isinstance(fn, Energy):
-        return residual + fn.rounding(z)
-    if isinstance(fn, Contraction):
-        return residual / (1 - fn.factor)
-    return torch.full_like(residual, torch.inf)
 
 
 @final
@@ -98,3 +92,23 @@ class Problem:
         if given is None and isinstance(self.fn, Energy):
             return 2 / (1 + self.fn.smoothness)
         return torch.full((self.inner.count,), 1.0 if given is None else given, dtype=torch.float64, device=device)
+
+    def evaluate(self, z: Tensor) -> Tensor:
+        """f(z), refused if it is not of the kind of z."""
+        fz = self.fn(z)
+        if not isinstance(fz, Tensor) or fz.shape != z.shape or fz.dtype != z.dtype:
+            got = f"{fz.dtype} of shape {tuple(fz.shape)}" if isinstance(fz, Tensor) else type(fz).__name__
+            raise ValueError(f"`fn` must return a tensor like z, {z.dtype} of shape {tuple(z.shape)}, got {got}.")
+        return fz
+
+    def distance_bound(self, z: Tensor, residual: Tensor) -> Tensor:
+        """(problems,) an upper bound of ‖z - z*‖ given ‖z - f(z)‖, infinite where nothing is known of f."""
+        if isinstance(self.fn, Energy):
+            return residual + self.fn.rounding(z)
+        if isinstance(self.fn, Contraction):
+            return (residual + 2 * torch.finfo(z.dtype).eps * self.inner.norm(z)) / (1 - self.fn.factor)
+        return torch.full_like(residual, torch.inf)
+
+    def safe_step(self, step: Tensor) -> Tensor:
+        """(problems,) the step size, cut to 2/(1 + L) for an energy, where it surely decreases the residual."""
+        return torch.minimum(step, 2 / (1 + self.fn.smoothness)) if isinstance(self.fn, Energy) else step

@@ -35,7 +35,7 @@ class InnerProduct(abc.ABC):
     @final
     def norm(self, a: Tensor) -> Tensor:
         """(count,) float64: ‖a‖, without overflow for large entries."""
-        rows = torch.linalg.vector_norm(a.flatten(1), dim=1) if a.dim() > 1 else a
+        rows = torch.linalg.vector_norm(a.flatten(1), dim=1, dtype=torch.float64) if a.dim() > 1 else a
         return self.collect(rows.double().square()).sqrt()
 
 
@@ -66,6 +66,15 @@ class Blocks(InnerProduct):
 
     index: Tensor
     size: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.index, Tensor) or self.index.dtype != torch.int64 or self.index.dim() != 1:
+            raise TypeError("`index` of Blocks must be an int64 tensor with the problem of each row.")
+        if self.index.numel() and not (int(self.index.min()) >= 0 and int(self.index.max()) < self.size):
+            raise ValueError(
+                f"`index` of Blocks must lie in 0 ... {self.size - 1}, got {int(self.index.min())} ... "
+                f"{int(self.index.max())}. Pass a larger `size`."
+            )
 
     @property
     def count(self) -> int:

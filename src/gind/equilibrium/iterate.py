@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gind.equilibrium.energy import Problem, distance_bound
+from gind.equilibrium.energy import Problem
 from gind.equilibrium.solution import Solution, Status, Stop
 from gind.equilibrium.solvers.base import Iterate, Solver
 
@@ -19,39 +19,47 @@ class Measure(NamedTuple):
     relative: Tensor
 
 
-def measure(problem: Problem, z: Tensor, fz: Tensor) -> Measure:
-    """‖z - f(z)‖ and ‖z - f(z)‖ / ‖f(z)‖; the second is 0 where the first is."""
+def measure(problem: Problem, z: Tensor, fz: Tensor, start: Tensor | None = None) -> Measure:
+    """‖z - f(z)‖, and this over ‖f(z)‖; where the equilibrium is 0, over what rounding left of the `start` residual."""
     with torch.no_grad():
         absolute = problem.inner.norm(z - fz)
         size = problem.inner.norm(fz)
-        return Measure(absolute, torch.where(absolute == 0, absolute, absolute / size))
+        if start is not None:
+            size = torch.maximum(size, torch.finfo(z.dtype).eps * start)
+        finite = torch.isfinite(size)
+        relative = torch.where(absolute == 0, absolute, absolute / size)
+        return Measure(torch.where(finite, absolute, torch.inf), torch.where(finite, relative, torch.inf))
 
 
 def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution:
     """Run `solver` from z0; problems that are done are frozen while the others go on."""
-    z, state = z0, solver.init(problem, z0)
+    z, state, start = z0, solver.init(problem, z0), None
     progress = _Progress(problem, z0.device)
     steps = 0
     while True:
-        fz = problem.fn(z)
-        residual = measure(problem, z, fz)
+        fz = problem.evaluate(z)
+        residual = measure(problem, z, fz, start)
+        start = residual.absolute if start is None else start
         reached = residual.relative <= stop.tol
         done = reached | progress.stalled(z, residual.absolute)
+        at = Iterate(z, fz, residual.absolute)
         if not bool(torch.isfinite(residual.absolute).all()):
             status = Status.NONFINITE
         elif bool(done.all()):
             status = Status.CONVERGED if bool(reached.all()) else Status.STALLED
         elif steps == stop.max_steps:
             status = Status.MAX_STEPS
+            at = solver.settle(problem, at, state)
+            residual = measure(problem, at.z, at.fz, start)
         else:
-            z_next, state = solver.step(problem, Iterate(z, fz, residual.absolute), state)
+            z_next, state = solver.step(problem, at, state)
             z = torch.where(problem.inner.spread(done, z), z, z_next) if bool(done.any()) else z_next
-            del fz, z_next  # so that the map can use their memory
+            del at, fz, z_next  # so that the map can use their memory
             steps += 1
             continue
         with torch.no_grad():
-            bound = distance_bound(problem.fn, z, residual.absolute)
-        return Solution(z.contiguous(), residual.relative, bound, steps, status, stop.tol)
+            bound = problem.distance_bound(at.z, residual.absolute)
+        return Solution(at.z.contiguous(), residual.relative, bound, steps, status, stop.tol)
 
 
 class _Progress:

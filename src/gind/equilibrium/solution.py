@@ -7,6 +7,8 @@ from typing import Literal, final
 
 from torch import Tensor
 
+from gind.equilibrium.options import check_count
+
 __all__ = ["ConvergenceError", "ConvergenceWarning", "GradientReport", "Solution", "Status", "Stop", "Throw"]
 
 Throw = Literal["raise", "warn", "ignore"]
@@ -29,10 +31,9 @@ class Stop:
     max_steps: int = 200
 
     def __post_init__(self) -> None:
-        if not self.tol >= 0:
-            raise ValueError(f"`tol` must be a number >= 0, got {self.tol}.")
-        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int) or self.max_steps < 0:
-            raise ValueError(f"`max_steps` must be an int >= 0, got {self.max_steps!r}.")
+        if not isinstance(self.tol, int | float) or not self.tol >= 0:
+            raise ValueError(f"`tol` must be a number >= 0, got {self.tol!r}.")
+        check_count("max_steps", self.max_steps, 0)
 
 
 class Status(enum.Enum):

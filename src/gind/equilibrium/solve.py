@@ -8,7 +8,7 @@ from torch import Tensor
 from gind.equilibrium.adjoints.base import Adjoint
 from gind.equilibrium.adjoints.implicit import Implicit
 from gind.equilibrium.energy import Energy, Map, Problem
-from gind.equilibrium.inner import InnerProduct, Whole
+from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.equilibrium.iterate import iterate
 from gind.equilibrium.solution import Solution, Stop, Throw
 from gind.equilibrium.solvers.anderson import Anderson
@@ -37,8 +37,10 @@ def fixed_point(
     solver = Anderson() if solver is None else solver
     stop = Stop() if stop is None else stop
     adjoint = Implicit() if adjoint is None else adjoint
+    inner = Whole() if inner is None else inner
     _check(fn, z0, solver, stop, adjoint, throw)
-    problem = Problem(fn, Whole() if inner is None else inner)
+    _check_inner(inner, z0)
+    problem = Problem(fn, inner)
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
     solution.report(throw)
     return solution
@@ -67,6 +69,14 @@ def _check(fn: object, z0: object, solver: object, stop: object, adjoint: object
         )
     if not bool(torch.isfinite(z0).all()):
         raise ValueError("`z0` holds NaN or infinity. Start from finite values, for example zeros.")
+
+
+def _check_inner(inner: object, z0: Tensor) -> None:
+    if not isinstance(inner, InnerProduct):
+        raise TypeError(f"`inner` must be an InnerProduct such as Whole() or Blocks(index, size), got {_what(inner)}.")
+    rows = len(z0) if z0.dim() else 0
+    if isinstance(inner, Blocks) and len(inner.index) != rows:
+        raise ValueError(f"`inner` has {len(inner.index)} rows but `z0` has {rows}.")
 
 
 def _what(thing: object) -> str:

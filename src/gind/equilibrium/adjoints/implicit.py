@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.adjoints.base import Adjoint, Solve
-from gind.equilibrium.energy import Energy, Problem
+from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.iterate import iterate
-from gind.equilibrium.linear import conjugate_gradients
+from gind.equilibrium.linear import LinearSolution, conjugate_gradients
 from gind.equilibrium.solution import ConvergenceWarning, GradientReport, Solution, Status, Stop
 from gind.equilibrium.solvers.anderson import Anderson
 
@@ -37,34 +37,26 @@ class Implicit(Adjoint):
             return solution
         # an energy brings its own Hessian; any other map is differentiated in z as well
         z = solution.value.detach().requires_grad_(not isinstance(problem.fn, Energy))
-        fz = problem.fn(z)
-        if not fz.requires_grad:
+        fz = problem.evaluate(z)
+        if not _depends_on_others(fz, z):
             return solution
         value = _Equilibrium.apply(fz, z, problem, self, solution.gradient)  # type: ignore[no-untyped-call]
         return dataclasses.replace(solution, value=value)
 
     def solve(self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport) -> Tensor:
         """u with (I - f'ᵀ)u = cotangent, at z; how well is written into `report`."""
-        if isinstance(problem.fn, Energy):
-            hessian, rhs = problem.fn.hessian(z), problem.fn.project(cotangent)
-            with torch.no_grad():
-                u, residual, steps = conjugate_gradients(
-                    hessian, rhs, problem.inner, self.stop.tol, self.stop.max_steps
-                )
-        else:
-
-            def adjoint(u: Tensor) -> Tensor:
-                with torch.enable_grad():
-                    return cotangent + torch.autograd.grad(fz, z, u, retain_graph=True)[0]
-
-            with torch.no_grad():
-                answer = iterate(Problem(adjoint, problem.inner), torch.zeros_like(z), Anderson(memory=10), self.stop)
-            u, residual, steps = answer.value, answer.residual, answer.steps
-        finite = bool(torch.isfinite(residual).all())
-        converged = finite and bool((residual <= self.stop.tol).all())
+        inner, floor = problem.inner, 0.0
+        with torch.no_grad():
+            if isinstance(problem.fn, Energy):
+                rhs, operator = problem.fn.project(cotangent), problem.fn.hessian(z)
+                u, residual, steps = conjugate_gradients(operator, rhs, inner, self.stop.tol, self.stop.max_steps)
+                # products with the Hessian are off by rounding of about L times the precision
+                floor = 4 * torch.finfo(z.dtype).eps * float(problem.fn.smoothness.max())
+            else:
+                u, residual, steps = self._fixed_point(Problem(_transposed(fz, z, cotangent), inner), cotangent)
         report.residual, report.steps = residual, steps
-        report.status = Status.CONVERGED if converged else Status.MAX_STEPS if finite else Status.NONFINITE
-        if not converged:
+        report.status = _status(residual, self.stop.tol, floor)
+        if report.status in (Status.MAX_STEPS, Status.NONFINITE):
             warnings.warn(
                 f"The gradient's linear solve {report.status.value} in {steps} steps: relative residual "
                 f"{float(residual.max()):.2e}, tolerance {self.stop.tol:.0e}. Allow more with "
@@ -73,6 +65,52 @@ class Implicit(Adjoint):
                 stacklevel=2,
             )
         return u
+
+    def _fixed_point(self, problem: Problem, cotangent: Tensor) -> LinearSolution:
+        """u = cotangent + f'ᵀu. A solve stops relative to ‖u‖, but the residual promised is relative to ‖cotangent‖."""
+        size = problem.inner.norm(cotangent)
+        size = size.where(size > 0, 1.0)
+        u, steps, tol = torch.zeros_like(cotangent), 0, self.stop.tol
+        while True:
+            answer = iterate(problem, u, Anderson(memory=10), Stop(tol, self.stop.max_steps - steps))
+            u, steps = answer.value, steps + answer.steps
+            residual = problem.inner.norm(u - problem.fn(u)) / size
+            if not answer.converged or bool((residual <= self.stop.tol).all()):
+                return LinearSolution(u, residual, steps)
+            tol /= 10
+
+
+def _transposed(fz: Tensor, z: Tensor, cotangent: Tensor) -> Map:
+    """u ↦ cotangent + f'(z)ᵀu."""
+
+    def adjoint(u: Tensor) -> Tensor:
+        (product,) = torch.autograd.grad(fz, z, u, retain_graph=True, allow_unused=True)
+        return cotangent if product is None else cotangent + product
+
+    return adjoint
+
+
+def _status(residual: Tensor, tol: float, floor: float) -> Status:
+    if not bool(torch.isfinite(residual).all()):
+        return Status.NONFINITE
+    if bool((residual <= tol).all()):
+        return Status.CONVERGED
+    return Status.STALLED if bool((residual <= floor).all()) else Status.MAX_STEPS
+
+
+def _depends_on_others(fz: Tensor, z: Tensor) -> bool:
+    """Whether a gradient of fz would reach any tensor but z."""
+    seen: set[Any] = set()
+    stack: list[Any] = [fz.grad_fn] if fz.grad_fn is not None else []
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable") and node.variable is not z:
+            return True
+        stack.extend(parent for parent, _ in node.next_functions if parent is not None)
+    return fz.requires_grad and fz.grad_fn is None and fz is not z
 
 
 class _Equilibrium(torch.autograd.Function):
@@ -85,7 +123,11 @@ class _Equilibrium(torch.autograd.Function):
         return z.detach().clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            # u depends on everything f depends on, which autograd would not see: a silent error
+            raise RuntimeError(
+                "Implicit() gives first derivatives only. Call backward without `create_graph=True`, or use Unrolled()."
+            )
         fz, z = ctx.saved_tensors
         return ctx.adjoint.solve(ctx.problem, z, fz, cotangent, ctx.report), None, None, None, None

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.adjoints.base import Adjoint, Solve
-from gind.equilibrium.energy import Problem, distance_bound
+from gind.equilibrium.energy import Problem
 from gind.equilibrium.iterate import measure
+from gind.equilibrium.options import check_count, check_step
 from gind.equilibrium.solution import Solution, Status
-from gind.equilibrium.solvers.picard import check_step
 
 __all__ = ["Phantom"]
 
@@ -28,8 +28,7 @@ class Phantom(Adjoint):
     damping: float | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"Phantom needs steps >= 1 to carry a gradient, got {self.steps}.")
+        check_count("steps", self.steps, 1, " Without a step Phantom carries no gradient.")
         check_step("damping", self.damping)
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:
@@ -44,18 +43,20 @@ class Phantom(Adjoint):
             z = torch.lerp(z, problem.fn(z), damping)
         with torch.no_grad():
             residual = measure(problem, z, problem.fn(z))
-            bound = distance_bound(problem.fn, z, residual.absolute)
+            bound = problem.distance_bound(z, residual.absolute)
         return dataclasses.replace(
             solution,
             value=z,
             residual=residual.relative,
             bound=bound,
             steps=solution.steps + self.steps,
-            status=_status(residual.relative, solution.tol),
+            status=_status(residual.relative, solution),
         )
 
 
-def _status(residual: Tensor, tol: float) -> Status:
+def _status(residual: Tensor, before: Solution) -> Status:
     if not bool(torch.isfinite(residual).all()):
         return Status.NONFINITE
-    return Status.CONVERGED if bool((residual <= tol).all()) else Status.MAX_STEPS
+    if bool((residual <= before.tol).all()):
+        return Status.CONVERGED
+    return Status.STALLED if before.status is Status.STALLED else Status.MAX_STEPS

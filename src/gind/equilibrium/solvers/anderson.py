@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.energy import Problem
+from gind.equilibrium.options import check_count, check_step
 from gind.equilibrium.solvers.base import Iterate, Solver
 from gind.equilibrium.solvers.guard import Guard, forget, guard
-from gind.equilibrium.solvers.picard import check_step
 
 __all__ = ["Anderson"]
 
@@ -36,14 +36,17 @@ class Anderson(Solver):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"Anderson needs memory >= 1, got {self.memory}. Without memory it is Picard().")
+        check_count("memory", self.memory, 1, " Without memory Anderson is Picard().")
         check_step("beta", self.beta)
 
     def init(self, problem: Problem, z0: Tensor) -> _History:
         """No history."""
         empty = torch.zeros(problem.inner.count, 0, 0, dtype=torch.float64, device=z0.device)
         return _History(problem.step_size(self.beta, z0.device), None, [], empty)
+
+    def settle(self, problem: Problem, at: Iterate, state: _History) -> Iterate:
+        """The last accepted point, where the last step was none."""
+        return guard(problem, at, state.last)[0]
 
     def step(self, problem: Problem, at: Iterate, state: _History) -> tuple[Tensor, _History]:
         """Mix the last steps so that the linearized residual is smallest."""
@@ -57,13 +60,14 @@ class Anderson(Solver):
             gram = _border(gram, [problem.inner.dot(dr, new[1]) for _, dr in [*differences, new]])
             differences = [*differences, new][-self.memory :]
             gram = gram[:, -self.memory :, -self.memory :]
-        beta = problem.inner.spread(state.beta, r)
+        plain = rejected if differences else torch.ones_like(rejected)
+        step = torch.where(plain, problem.safe_step(state.beta), state.beta)
+        beta = problem.inner.spread(step, r)
         z = base.z + beta * r
         rhs = [problem.inner.dot(dr, r) for _, dr in differences]
         for gamma, (dz, dr) in zip(_mix(gram, rhs, r.dtype), differences, strict=True):
             # z - γ(Δz + βΔr)
             z = z - problem.inner.spread(gamma, r) * torch.addcmul(dz, dr, beta)
-        plain = rejected if differences else torch.ones_like(rejected)
         return z, _History(state.beta, Guard(base, plain), differences, gram)
 
 
@@ -81,6 +85,6 @@ def _mix(gram: Tensor, rhs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
     length = gram.diagonal(dim1=-2, dim2=-1).clamp_min(torch.finfo(torch.float64).tiny).sqrt()
     scaled = gram / length[:, :, None] / length[:, None, :]
     # a column that was forgotten is 0: the ridge then gives it γ = 0
-    ridge = torch.finfo(dtype).eps * torch.eye(len(rhs), dtype=torch.float64, device=gram.device)
+    ridge = max(torch.finfo(dtype).eps, 1e-12) * torch.eye(len(rhs), dtype=torch.float64, device=gram.device)
     gamma = torch.linalg.solve(scaled + ridge, torch.stack(rhs, -1) / length) / length
     return list(gamma.unbind(-1))

@@ -28,6 +28,10 @@ class Solver(abc.ABC):
     def init(self, problem: Problem, z0: Tensor) -> Any:
         """The state before the first step."""
 
+    def settle(self, problem: Problem, at: Iterate, state: Any) -> Iterate:
+        """The point to return when the steps are used up: by default the last one."""
+        return at
+
     @abc.abstractmethod
     def step(self, problem: Problem, at: Iterate, state: Any) -> tuple[Tensor, Any]:
         """The next point and state."""

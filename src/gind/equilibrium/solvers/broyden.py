@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.energy import Problem
+from gind.equilibrium.options import check_count, check_step
 from gind.equilibrium.solvers.base import Iterate, Solver
 from gind.equilibrium.solvers.guard import Guard, forget, guard
-from gind.equilibrium.solvers.picard import check_step
 
 __all__ = ["Broyden"]
 
@@ -35,13 +35,16 @@ class Broyden(Solver):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"Broyden needs memory >= 1, got {self.memory}.")
+        check_count("memory", self.memory, 1)
         check_step("beta", self.beta)
 
     def init(self, problem: Problem, z0: Tensor) -> _Inverse:
         """B = β."""
         return _Inverse(problem.step_size(self.beta, z0.device), None, [])
+
+    def settle(self, problem: Problem, at: Iterate, state: _Inverse) -> Iterate:
+        """The last accepted point, where the last step was none."""
+        return guard(problem, at, state.last)[0]
 
     def step(self, problem: Problem, at: Iterate, state: _Inverse) -> tuple[Tensor, _Inverse]:
         """Update B from the last step, then a quasi-Newton step."""
@@ -56,9 +59,12 @@ class Broyden(Solver):
                 *updates,
                 _update(problem, state.beta, updates, base.z - safe.z, g - (safe.z - safe.fz)),
             ]
-        z = base.z - _apply(problem, state.beta, updates, g)
         plain = rejected if updates else torch.ones_like(rejected)
-        return z, _Inverse(state.beta, Guard(base, plain), updates)
+        quasi_newton = _apply(problem, state.beta, updates, g)
+        if bool(plain.any()):
+            safe_step = problem.inner.spread(problem.safe_step(state.beta), g) * g
+            quasi_newton = torch.where(problem.inner.spread(plain, g), safe_step, quasi_newton)
+        return base.z - quasi_newton, _Inverse(state.beta, Guard(base, plain), updates)
 
 
 def _apply(problem: Problem, beta: Tensor, updates: list[tuple[Tensor, Tensor]], x: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ from typing import final
 import torch
 from torch import Tensor
 
-from gind.equilibrium.energy import Energy, Problem
+from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.linear import conjugate_gradients
+from gind.equilibrium.options import check_count
 from gind.equilibrium.solvers.base import Iterate, Solver
 
 __all__ = ["NewtonCG"]
@@ -34,8 +35,8 @@ class NewtonCG(Solver):
     def __post_init__(self) -> None:
         if not 0 < self.forcing < 1:
             raise ValueError(f"`forcing` must lie between 0 and 1, got {self.forcing}.")
-        if self.inner_steps < 1 or self.search_steps < 1:
-            raise ValueError(f"NewtonCG needs inner_steps >= 1 and search_steps >= 1, got {self}.")
+        check_count("inner_steps", self.inner_steps, 1)
+        check_count("search_steps", self.search_steps, 1)
 
     def init(self, problem: Problem, z0: Tensor) -> None:
         """The size of the first gradient, not known yet."""
@@ -47,8 +48,8 @@ class NewtonCG(Solver):
         assert energy is not None
         first = at.residual if state is None else state
         with torch.no_grad():
-            far = bool((at.residual > self.far * problem.inner.norm(at.fz)).any())
-        curvature = energy.majorizer(at.z) if far else energy.hessian(at.z)
+            far = at.residual > self.far * problem.inner.norm(at.fz)
+        curvature = _curvature(problem, energy, at.z, far)
         tol = (at.residual / first.where(first > 0, 1.0)).sqrt().clamp(max=self.forcing)
         direction = conjugate_gradients(curvature, at.fz - at.z, problem.inner, tol, self.inner_steps).x
         with torch.no_grad():
@@ -82,3 +83,13 @@ class NewtonCG(Solver):
             inside = torch.minimum(torch.maximum(root, low + 0.1 * width), high - 0.1 * width)
             t = torch.where(settled, t, torch.where(high.isinf(), 2 * t, inside))
         return torch.where(settled | (low == 0), t, low)
+
+
+def _curvature(problem: Problem, energy: Energy, z: Tensor, far: Tensor) -> Map:
+    """The majorizer in the problems that are far away, the Hessian in the others."""
+    if bool(far.all()):
+        return energy.majorizer(z)
+    if not bool(far.any()):
+        return energy.hessian(z)
+    majorizer, hessian, rows = energy.majorizer(z), energy.hessian(z), problem.inner.spread(far, z)
+    return lambda u: torch.where(rows, majorizer(u), hessian(u))

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.energy import Problem
+from gind.equilibrium.options import check_step
 from gind.equilibrium.solvers.base import Iterate, Solver
 
-__all__ = ["Picard", "check_step"]
+__all__ = ["Picard"]
 
 
 @final
@@ -33,9 +34,3 @@ class Picard(Solver):
     def step(self, problem: Problem, at: Iterate, state: Tensor) -> tuple[Tensor, Tensor]:
         """One damped application of the map."""
         return torch.lerp(at.z, at.fz, problem.inner.spread(state, at.z)), state
-
-
-def check_step(name: str, value: float | None) -> None:
-    """A step size is positive, or None for the default."""
-    if value is not None and not value > 0:
-        raise ValueError(f"`{name}` must be positive, or None for the default, got {value}.")
