@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Edges", "check_edges"]
+__all__ = ["Edges", "check_edges", "check_num_graphs"]
 
 _INTEGERS = (torch.int64, torch.int32)
 
@@ -48,6 +48,18 @@ def check_edges(edge_index: Any, num_nodes: int | None = None, edge_weight: Any 
             "Graphs of a batch share no edges."
         )
     return Edges(source, target, num_nodes, _check_weight(edge_weight, index), batch)
+
+
+def check_num_graphs(num_graphs: Any, batch: Tensor | None) -> int:
+    """The number of graphs: as given, or as the batch has it."""
+    least = 1 if batch is None else int(batch.max()) + 1 if len(batch) else 0
+    if num_graphs is None:
+        return least
+    if isinstance(num_graphs, bool) or not isinstance(num_graphs, int):
+        raise TypeError(f"`num_graphs` must be an int, got {type(num_graphs).__name__}.")
+    if num_graphs < least or (batch is None and num_graphs != 1):
+        raise ValueError(f"`num_graphs` is {num_graphs}, but `batch` has {least} graphs.")
+    return num_graphs
 
 
 def _check_index(edge_index: Any) -> Tensor:

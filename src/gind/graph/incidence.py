@@ -37,27 +37,39 @@ class Moments(NamedTuple):
 
 def diffuse(y: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
     """Gᵀ w σ(Gy), that is Σ_j w_ij σ(y_i - y_j) at node i; no edge tensor is stored."""
-    out, _ = kernels.flux(y, *_raw(y, graph), _batch(graph), graph.num_graphs, activation, False)
+    out, _ = kernels.flux(y, *_raw(y, graph, activation), _batch(graph), graph.num_graphs, activation, False)
     return out
 
 
 def diffuse_moments(y: Tensor, graph: Graph, activation: str = "tanh") -> tuple[Tensor, Moments]:
     """`diffuse`, and the moments of the flux on the way."""
-    out, sums = kernels.flux(y, *_raw(y, graph), _batch(graph), graph.num_graphs, activation, True)
+    out, sums = kernels.flux(y, *_raw(y, graph, activation), _batch(graph), graph.num_graphs, activation, True)
     return out, Moments(sums[0], sums[1], sums[2])
 
 
 def diffuse_jvp(y: Tensor, t: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
     """Derivative of `diffuse` at y in direction t, Gᵀ w σ'(Gy) ⊙ Gt: symmetric, so also its transpose."""
-    return kernels.flux_jvp(y, t, *_raw(y, graph), activation)
+    return kernels.flux_jvp(y, t, *_raw(y, graph, activation, t), activation)
 
 
 def diffuse_secant(y: Tensor, t: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
     """Gᵀ w (σ(v)/v) ⊙ Gt with v = Gy: the slope of the chord from 0 to v in place of the tangent's."""
-    return kernels.flux_secant(y, t, *_raw(y, graph), activation)
+    return kernels.flux_secant(y, t, *_raw(y, graph, activation, t), activation)
 
 
-def _raw(y: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _raw(y: Tensor, graph: Graph, activation: str, t: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What the kernels take; they trust it, so everything is checked here."""
+    if y.dim() != 2 or y.shape[0] != graph.num_nodes:
+        raise ValueError(f"Expected one row for each of the {graph.num_nodes} nodes, got shape {tuple(y.shape)}.")
+    if y.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"Expected float32 or float64, got {y.dtype}.")
+    if t is not None and (t.shape != y.shape or t.dtype != y.dtype):
+        raise ValueError(
+            f"Expected a direction like the point, {y.dtype} of shape {tuple(y.shape)}, got {t.dtype} of shape "
+            f"{tuple(t.shape)}."
+        )
+    if activation not in kernels.ACTIVATIONS:
+        raise ValueError(f"`activation` must be one of {kernels.ACTIVATIONS}, got {activation!r}.")
     return graph.tail, graph.head, graph.ptr, graph.weight_as(y.dtype)
 
 

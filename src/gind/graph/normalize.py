@@ -7,9 +7,11 @@ from typing import final
 import torch
 from torch import Tensor
 
-from gind.graph.structure import Graph
+from gind.graph.structure import Graph, lasting
 
 __all__ = ["Identity", "OutDegree", "Row", "Scaling", "Symmetric", "incidence_norm"]
+
+_PATIENCE = 20  # steps without progress: power iteration may start slowly
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Scaling(abc.ABC):
         return False
 
     @final
+    @lasting
     def vector(self, graph: Graph) -> Tensor:
         """(n,) float64: s. A node of degree 0 gets s = 0: it has no flux, and an infinite scale would make NaN."""
         key = (type(self), self)
@@ -122,7 +125,8 @@ class Identity(Scaling):
         return
 
 
-def incidence_norm(graph: Graph, scaling: Scaling, steps: int = 100, tol: float = 1e-3) -> Tensor:
+@lasting
+def incidence_norm(graph: Graph, scaling: Scaling, steps: int = 300, tol: float = 1e-3) -> Tensor:
     """(graphs,) float64: an upper bound of ‖√w Ĝ‖₂² per graph, the largest eigenvalue of s GᵀwG s.
 
     With D the degrees and A the weights, GᵀwG = D - A, whose spectral radius is at most that of the nonnegative
@@ -144,6 +148,7 @@ def _collatz_wielandt(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor
     weight = torch.ones_like(graph.tail, dtype=torch.float64) if graph.weight is None else graph.weight
     x = torch.ones_like(s)
     best = torch.full((graph.num_graphs,), torch.inf, dtype=torch.float64, device=graph.device)
+    patience = _PATIENCE
     for _ in range(steps):
         sx = s * x
         neighbors = torch.zeros_like(sx)
@@ -151,9 +156,9 @@ def _collatz_wielandt(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor
         neighbors.index_add_(0, graph.head, weight * sx[graph.tail])
         qx = s * (graph.degree * sx + neighbors)
         bound = torch.zeros_like(best).scatter_reduce_(0, batch, qx / x, "amax")
-        improved = bound < best * (1 - tol)
+        patience = _PATIENCE if bool((bound < best * (1 - tol)).any()) else patience - 1
         best = torch.minimum(best, bound)
-        if not bool(improved.any()):
+        if patience == 0:
             break
         top = torch.zeros_like(best).scatter_reduce_(0, batch, qx, "amax")
         # averaging with x damps the sign-alternating part of a bipartite graph; the floor keeps x positive

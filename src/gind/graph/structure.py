@@ -2,13 +2,31 @@
 
 import dataclasses
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-__all__ = ["Graph"]
+from gind.graph.check import Edges, check_edges, check_num_graphs
+
+__all__ = ["Graph", "lasting"]
+
+_KEEP = 8  # graphs kept per edge_index: one for each set of weights, batch, ... in use
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def lasting(function: Callable[P, R]) -> Callable[P, R]:
+    """Compute tensors that are kept outside of inference mode, so that autograd may use them later."""
+
+    @functools.wraps(function)
+    def outside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with torch.inference_mode(False), torch.no_grad():
+            return function(*args, **kwargs)
+
+    return outside
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -47,26 +65,30 @@ class Graph:
         batch: Tensor | None = None,
         *,
         directed: bool = False,
+        num_graphs: int | None = None,
     ) -> "Graph":
         """The graph of a PyG `edge_index` (2 x E, also an `EdgeIndex`); the same tensors give the same object.
 
         A pair given in both directions is one edge with the mean of the two weights, repeats in one direction add
         up. With `directed=True` every given edge stays an edge of its own, and its direction is its orientation.
+        `num_graphs` is only needed if the last graphs of a batch have no nodes.
         """
-        from gind.graph.check import check_edges
-
-        key = (num_nodes, *map(_identity, (edge_weight, batch)), directed)
-        version = _identity(edge_index)
-        entry: _Entry | None = _cache.get(edge_index) if isinstance(edge_index, Tensor) else None
-        if entry is not None and version is not None and entry[0] == version and key in entry[1]:
+        others = (edge_weight, batch)
+        key = (type(num_nodes), num_nodes, *map(_identity, others), directed, num_graphs)
+        known = all(tensor is None or _identity(tensor) is not None for tensor in others)
+        version = _identity(edge_index) if known else None
+        entry: _Entry | None = _cache.get(edge_index) if version is not None else None
+        if entry is not None and entry[0] == version and key in entry[1]:
             return entry[1][key][0]
         edges = check_edges(edge_index, num_nodes, edge_weight, batch)
-        graph = cls._build(edges.source, edges.target, edges.num_nodes, edges.weight, edges.batch, directed)
-        if version is not None and (edge_weight is None or key[1]) and (batch is None or key[2]):
+        graph = cls._build(edges, directed, check_num_graphs(num_graphs, edges.batch))
+        if version is not None:
             if entry is None or entry[0] != version:
                 entry = _cache[edge_index] = (version, {})
-            # hold what the key's ids refer to, so that no other tensor can take over an id
+            # hold what the key's ids refer to, so that no other tensor can take over an id; and not too many of them
             entry[1][key] = (graph, edge_weight, batch)
+            while len(entry[1]) > _KEEP:
+                del entry[1][next(iter(entry[1]))]
         return graph
 
     @classmethod
@@ -82,8 +104,9 @@ class Graph:
             edge_index,
             data.num_nodes,
             getattr(data, "edge_weight", None),
-            getattr(data, "batch", None),
+            batch := getattr(data, "batch", None),
             directed=directed,
+            num_graphs=None if batch is None else getattr(data, "num_graphs", None),
         )
 
     @classmethod
@@ -96,21 +119,19 @@ class Graph:
             )
         if adjacency.dim() != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise ValueError(f"An adjacency matrix is square, got shape {tuple(adjacency.shape)}.")
+        if adjacency.requires_grad:
+            raise ValueError(
+                "The adjacency matrix requires a gradient, but the weights of a Graph are constants. Pass it detached."
+            )
         coo: Tensor = adjacency.detach().to_sparse_coo()  # type: ignore[no-untyped-call]
         # not coalesced: repeats add up in from_edge_index as well
         return cls.from_edge_index(coo._indices(), adjacency.shape[0], coo._values().double(), batch, directed=directed)
 
     @classmethod
-    def _build(
-        cls,
-        source: Tensor,
-        target: Tensor,
-        num_nodes: int,
-        weight: Tensor | None,
-        batch: Tensor | None,
-        directed: bool,
-    ) -> "Graph":
-        w = torch.ones_like(source, dtype=torch.float64) if weight is None else weight.double()
+    @lasting
+    def _build(cls, edges: Edges, directed: bool, num_graphs: int) -> "Graph":
+        source, target, num_nodes = edges.source, edges.target, edges.num_nodes
+        w = torch.ones_like(source, dtype=torch.float64) if edges.weight is None else edges.weight.double()
         loop = source == target
         loops = torch.zeros(num_nodes, dtype=torch.float64, device=source.device)
         loops.index_add_(0, source[loop], w[loop])
@@ -121,15 +142,14 @@ class Graph:
         else:
             tail, head, w = _merge(source, target, w, num_nodes)
         counts = torch.bincount(tail, minlength=num_nodes)
-        ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         return cls(
             num_nodes=num_nodes,
             tail=tail,
             head=head,
-            ptr=ptr,
+            ptr=torch.cat([counts.new_zeros(1), counts.cumsum(0)]),
             weight=None if bool((w == 1).all()) else w,
-            batch=batch,
-            num_graphs=1 if batch is None else int(batch.max()) + 1 if len(batch) else 0,
+            batch=None if edges.batch is None else edges.batch.clone(),
+            num_graphs=num_graphs,
             directed=directed,
             loops=loops,
         )
@@ -145,16 +165,19 @@ class Graph:
         return self.tail.device
 
     @functools.cached_property
+    @lasting
     def degree(self) -> Tensor:
         """(n,) float64: sum of the weights of the incident edges."""
         return self.out_degree + self._sum_at(self.head)
 
     @functools.cached_property
+    @lasting
     def out_degree(self) -> Tensor:
         """(n,) float64: sum of the weights of the edges that leave; depends on orientation."""
         return self._sum_at(self.tail)
 
     @functools.cached_property
+    @lasting
     def edge_mass(self) -> Tensor:
         """(graphs,) float64: sum of the weights of the edges of each graph."""
         if self.batch is None:
@@ -162,12 +185,14 @@ class Graph:
         return self.out_degree.new_zeros(self.num_graphs).index_add_(0, self.batch, self.out_degree)
 
     @functools.cached_property
+    @lasting
     def node_count(self) -> Tensor:
         """(graphs,) nodes of each graph."""
         if self.batch is None:
             return torch.tensor([self.num_nodes], device=self.device)
         return torch.bincount(self.batch, minlength=self.num_graphs)
 
+    @lasting
     def weight_as(self, dtype: torch.dtype) -> Tensor:
         """(m,) weights in a dtype, empty if all are 1: what the kernels take."""
         cast = self._casts.get(dtype)

@@ -84,9 +84,14 @@ def _run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *
         return
     share = -(-channels // threads)
     block = min(_BLOCK, max(_LINE, -(-share // _LINE) * _LINE))
-    with _pool():
+    with _starting:
+        pool = _pool()
+    with pool:
         numba.set_num_threads(threads)
         make(True)(*arrays, block)
+
+
+_starting = threading.Lock()
 
 
 @functools.cache

@@ -1,23 +1,32 @@
 """The loops of the fused operators, compiled by numba: one node after another, its edges, a block of channels.
 
 What varies between kernels (`order`, `linear`) is a constant of the closure, folded at compile time. Compiled code is
-kept on disk under the name given to `_compile`. Numba notices changes of this file but not of scalar.py: touch this
-one after changing that.
+kept on disk under the name given to `_compile`. Numba notices changes of this file, but not of the files it imports:
+their checksum is part of the name.
 """
 
 import functools
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from numba import njit, prange
 
+from gind.kernels import prefetch as prefetching
+from gind.kernels import scalar
 from gind.kernels.prefetch import prefetch
 from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
 
 __all__ = ["moments", "moments_vjp", "scatter", "start_threads"]
 
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise ImportError("NUMBA_DISABLE_JIT is set")
+
 Kernel = Callable[..., None]
+_CHECKSUM = zlib.crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in (scalar, prefetching)))
 _AHEAD = 4  # edges: about as long as memory takes to answer
 _LINE = 16  # channels: a cache line of float32
 
@@ -39,7 +48,7 @@ def hint(y, out, row, first, last):  # type: ignore[no-untyped-def]
 
 def _compile(function: Any, parallel: bool, name: str) -> Kernel:
     """Serial code for small problems: it compiles faster and never waits for other threads."""
-    function.__qualname__ = f"{name}_{'parallel' if parallel else 'serial'}"
+    function.__qualname__ = f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}"
     compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")(function)
     return compiled
 

@@ -45,7 +45,7 @@ def flux(
     terms = torch.stack([sigma, sigma * sigma, primitive]).double()
     if weight.numel():
         terms = terms * weight[:, None]
-    if batch.numel() == 0:
+    if batch.numel() == 0 and num_graphs == 1:
         return _scatter(sigma, y, edges), terms.sum(dim=1, keepdim=True)
     sums = terms.new_zeros(3, num_graphs, y.shape[1])
     return _scatter(sigma, y, edges), sums.index_add(1, batch[tail], terms)
@@ -75,15 +75,15 @@ def secant_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, T
 
 
 def _chord(v: Tensor, activation: str) -> tuple[Tensor, Tensor]:
-    """σ(v)/v and its derivative; near 0 by the series 1 - v²/3."""
+    """σ(v)/v and its derivative; near 0 by their series, where the formulas would cancel."""
     if activation == "identity":
         return torch.ones_like(v), torch.zeros_like(v)
-    near = v.abs() < 1e-3
+    near, s = v.abs() < 1e-2, v * v
     safe = torch.where(near, 1.0, v)
     sigma = torch.tanh(safe)
-    slope = torch.where(near, 1 - v * v / 3, sigma / safe)
-    bend = torch.where(near, -2 * v / 3, (1 - sigma * sigma - sigma / safe) / safe)
-    return slope, bend
+    slope = torch.where(near, 1 - s / 3 + 2 * s**2 / 15 - 17 * s**3 / 315, sigma / safe)
+    series = v * (-2 / 3 + 8 * s / 15 - 102 * s**2 / 315 + 496 * s**3 / 2835)
+    return slope, torch.where(near, series, (1 - sigma * sigma - sigma / safe) / safe)
 
 
 def flux_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:
