@@ -70,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=PICTURE)
     options = parser.parse_args()
+    torch.set_num_threads(1)
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     for solver, label, color in CURVES:
         curve = record(solver, 6.0, gind.Stop(1e-10, 340))

@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "Anderson beta": (lambda: Anderson(beta=-0.5), ValueError, r"`beta` must be a positive number.*default, got -0.5"),
     "Broyden(0)": (lambda: Broyden(0), ValueError, r"`memory` must be an int >= 1, got 0"),
     "Broyden beta": (lambda: Broyden(beta=float("nan")), ValueError, r"`beta` must be a positive number.*got nan"),
-    "Picard(-1)": (lambda: Picard(-1), ValueError, r"`alpha` must be a positive number, or None for the default, got -1"),
+    "Picard(-1)": (lambda: Picard(-1), ValueError, r"`alpha` must be a positive number, or None.*got -1"),
     "Picard(0)": (lambda: Picard(0.0), ValueError, r"`alpha` must be a positive number"),
     "NewtonCG forcing": (lambda: NewtonCG(forcing=1.0), ValueError, r"`forcing` must lie between 0 and 1"),
     "NewtonCG inner steps": (lambda: NewtonCG(inner_steps=0), ValueError, r"`inner_steps` must be an int >= 1"),

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from problems import Case, Maker, log_cosh, quadratic, random
+from problems import Case, Maker, log_cosh, quadratic, random, zero
 from solver_cases import SOLVERS, name, pairs, run
 from torch import Tensor
 from torch.testing import assert_close
@@ -15,6 +15,7 @@ from gind.equilibrium import (
     Broyden,
     ConvergenceError,
     ConvergenceWarning,
+    NewtonCG,
     Phantom,
     Picard,
     Solver,
@@ -127,6 +128,12 @@ def test_a_stalled_solve_is_still_stalled_after_phantom_steps() -> None:
     case = quadratic(torch.float32)
     solution = run(case, Anderson(), Stop(0.0, 5000), adjoint=Phantom(2))
     assert solution.status is Status.STALLED
+
+
+def test_a_zero_equilibrium_is_still_reached_after_phantom_steps() -> None:
+    case = zero(F64)
+    solution = run(case, NewtonCG(), Stop(1e-6, 50), z0=random(3, 2), adjoint=Phantom(2))
+    assert solution.status is Status.CONVERGED
 
 
 @pytest.mark.parametrize("solver", [Picard(), Broyden()], ids=name)

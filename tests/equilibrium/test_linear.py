@@ -51,6 +51,14 @@ def test_the_residual_is_the_true_one(dtype: torch.dtype) -> None:
         assert true <= 1.05 * tol
 
 
+@pytest.mark.parametrize("largest", [1e2, 1e4, 1e6])
+def test_the_residual_does_not_promise_more_than_float32_can_hold(largest: float) -> None:
+    A, rhs = definite(40, largest).float(), random(40, 1, seed=1).float()
+    x, residual, _ = conjugate_gradients(lambda u: A @ u, rhs, Whole(), 1e-6, 2000)
+    true = float((A.double() @ x.double() - rhs.double()).norm() / rhs.double().norm())
+    assert true <= 2 * float(residual)
+
+
 def test_blocks_are_solved_each_with_its_own_tolerance() -> None:
     parts = [definite(3, largest, seed) for seed, largest in enumerate((3.0, 30.0, 300.0))]
     batch = Batch([lambda u, a=a: a @ u for a in parts], INDEX)  # type: ignore[misc]

@@ -1,16 +1,18 @@
 """What keeps each solver on its way: step sizes, the guard of Anderson and Broyden, the line search of NewtonCG."""
 
+import dataclasses
 import itertools
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import SQUARE, Case, Maker, Ridge, energy_case, log_cosh, mirrored, quadratic, random
+from problems import SQUARE, Case, Maker, Ridge, affine, energy_case, log_cosh, mirrored, quadratic, random
 from solver_cases import DTYPES, SOLVERS, TOL, name, run
 from torch.testing import assert_close
 
 from gind.equilibrium import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver, Status, Stop
+from gind.equilibrium.energy import Map
 
 F64 = torch.float64
 BETAS = [None, 0.03, 1.0, 100.0]  # the default is about 0.1
@@ -141,6 +143,33 @@ def test_newton_comes_back_from_far_away(scale: float) -> None:
     solution = run(case, NewtonCG(), Stop(1e-9, 60), z0=scale * random(5, 2, seed=5))
     assert solution.status is Status.CONVERGED
     assert float(case.distance(solution.value)) <= float(solution.bound) + case.slack
+
+
+class Bare(Ridge):
+    """Its majorizer is the Hessian, as by default: full Newton steps overshoot where tanh is flat."""
+
+    def majorizer(self, z: torch.Tensor) -> Map:
+        return self.hessian(z)
+
+
+@pytest.mark.parametrize("norm", [4.0, 30.0])
+def test_the_line_search_of_newton_decreases_the_energy(norm: float) -> None:
+    model = log_cosh(F64, norm)
+    assert isinstance(model.fn, Ridge)
+    case = dataclasses.replace(model, fn=Bare(model.fn.M, model.fn.c))
+    start = 3 * random(5, 2, seed=5)
+    ends = [run(case, NewtonCG(), Stop(1e-9, k), z0=start) for k in (*range(12), 200)]
+    values = [float(model.fn.value(end.value)) for end in ends]
+    assert all(after <= before * (1 + 1e-12) for before, after in itertools.pairwise(values))
+    assert ends[-1].status is Status.CONVERGED
+
+
+def test_broyden_ends_on_a_linear_map_after_twice_its_dimension() -> None:
+    for seed in range(5):
+        A, c = random(4, 4, seed=seed, norm=0.5), random(4, 1, seed=seed + 10)
+        solution = run(affine(A, c, F64), Broyden(), Stop(1e-10, 100))
+        assert solution.converged
+        assert solution.steps <= 8 + 1, seed
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)

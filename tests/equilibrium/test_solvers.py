@@ -80,6 +80,15 @@ def test_the_bound_of_a_contraction_holds_where_only_rounding_is_left(solver: So
         assert float(case.distance(solution.value)) <= float(solution.bound)
 
 
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_the_bound_holds_from_a_start_outside_the_subspace(solver: Solver) -> None:
+    case = mirrored(torch.float64)
+    for seed in range(5):
+        for max_steps in STAGES:
+            solution = run(case, solver, Stop(1e-10, max_steps), z0=random(5, 2, seed=seed))
+            assert float(case.distance(solution.value)) <= float(solution.bound) + case.slack, (seed, max_steps)
+
+
 @pytest.mark.parametrize("maker", PLAIN, ids=name)
 def test_nothing_is_certified_about_a_plain_map(maker: Maker) -> None:
     solution = run(maker(torch.float64), Broyden(), Stop(1e-8, 100))

@@ -121,25 +121,31 @@ def test_no_edge_tensor_is_stored() -> None:
     assert used < edge_tensor / 4, f"{used} kB more than before, an edge tensor has {edge_tensor}"
 
 
-def test_a_change_of_the_scalar_functions_reaches_the_kernels(tmp_path: Path) -> None:
-    """numba keeps compiled kernels by the text of their own file: scalar.py must be part of the key."""
-    path = sources(tmp_path)
-    (tmp_path / "gind" / "kernels" / "__pycache__").unlink()
-    script = """
+ONE_EDGE = """
 import torch
 from gind.kernels import flux_jvp
-graph = torch.tensor([0]), torch.tensor([1]), torch.tensor([0, 1, 1]), torch.empty(0)
-y, t = torch.zeros(2, 1), torch.tensor([[0.0], [1.0]])
-print(flux_jvp(y, t, *graph, "identity")[1].item())
+edge = torch.tensor([0]), torch.tensor([1]), torch.tensor([0, 1, 1]), torch.empty(0)
+result = flux_jvp(torch.zeros(2, 1), torch.tensor([[0.0], [1.0]]), *edge, "identity")[1].item()
 """
-    assert float(run(script, path)) == 1
-    with (tmp_path / "gind" / "kernels" / "scalar.py").open("a") as scalar:
+
+
+def test_a_change_of_the_scalar_functions_reaches_the_kernels(tmp_path: Path) -> None:
+    """numba keeps compiled kernels by the text of their own file: scalar.py must be part of the key."""
+    before: dict[str, float] = {}
+    exec(ONE_EDGE, before)
+    assert before["result"] == 1
+    path = sources(tmp_path)
+    kernels = tmp_path / "gind" / "kernels"
+    (kernels / "__pycache__").unlink()
+    shutil.copytree(Path(gind.kernels.__file__).parent / "__pycache__", kernels / "__pycache__")
+    assert list((kernels / "__pycache__").glob("*.nbi")), "no compiled code to be mistaken for the new one"
+    with (kernels / "scalar.py").open("a") as scalar:
         scalar.write("""
 @njit(inline="always", fastmath=FASTMATH)
 def slope(s, linear):
     return f32(3) + (s - s)
 """)
-    assert float(run(script, path)) == 3
+    assert float(run(ONE_EDGE + "print(result)", path)) == 3
 
 
 FIRST_CALLS_AT_ONCE = """

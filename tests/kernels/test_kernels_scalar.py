@@ -33,7 +33,7 @@ def on_one_edge(module: ModuleType, v: Tensor, activation: str = "tanh") -> tupl
 def samples(dtype: torch.dtype) -> Tensor:
     """Finite numbers evenly spread over the bit patterns, hence over all exponents, and more of them near 1."""
     if dtype == torch.float32:
-        bits = np.arange(0, 0x7F800000, 1021, dtype=np.uint32)
+        bits = np.arange(0, 0x7F800000, 4093, dtype=np.uint32)
         limit = np.float32(7.90531110763549805).view(np.uint32) + np.arange(-2000, 2000)
         size = np.concatenate([bits, limit.astype(np.uint32)]).view(np.float32)
     else:
