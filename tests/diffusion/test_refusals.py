@@ -37,7 +37,7 @@ CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "stop": (lambda: gind.Diffusion(3, stop=1e-3), TypeError, "Stop"),  # type: ignore[arg-type]
     "adjoint": (lambda: gind.Diffusion(3, adjoint="implicit"), TypeError, "Adjoint"),  # type: ignore[arg-type]
     "edge_norm": (lambda: gind.Diffusion(3, edge_norm="layer"), TypeError, "EdgeNorm"),  # type: ignore[arg-type]
-    "regularizer": (lambda: gind.Diffusion(3, regularizer=0.1), TypeError, "Regularizer"),  # type: ignore[arg-type]
+    "regularizer": (lambda: gind.Diffusion(3, regularizer=0.1), TypeError, "Laplacian"),  # type: ignore[arg-type]
     "eta": (lambda: gind.Laplacian(-1.0), ValueError, "eta"),
     "flavor": (lambda: gind.FrozenNorm("batch"), ValueError, "flavor"),  # type: ignore[arg-type]
     "place": (lambda: gind.LiveNorm("layer", "inside"), ValueError, "place"),  # type: ignore[arg-type]

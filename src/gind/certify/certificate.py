@@ -70,6 +70,11 @@ def certificate(layer: Diffusion, b: Tensor, graph: Graph, solution: Solution | 
     f and E are evaluated once in float64, so that the bounds hold also where z was computed in float32. The layer is
     taken without dropout: certify what was computed in evaluation mode.
     """
+    if not isinstance(layer, Diffusion):
+        raise TypeError(
+            f"`layer` must be a Diffusion, got {type(layer).__name__}. For a GINDConv pass "
+            "`conv.diffusion` and its input, `conv.lin(x)`."
+        )
     z = solution.value if isinstance(solution, Solution) else solution
     exact = copy.deepcopy(layer).double()
     with torch.no_grad():

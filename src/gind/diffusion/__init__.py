@@ -1,9 +1,9 @@
 """Where graph meets equilibrium: the implicit nonlinear diffusion layer."""
 
 from gind.diffusion.compose import Composition
-from gind.diffusion.edge_norm import EdgeNorm, FrozenNorm, LiveNorm
+from gind.diffusion.edge_norm import EdgeNorm, FrozenNorm, Gains, LiveNorm
 from gind.diffusion.layer import Diffusion
-from gind.diffusion.regularize import Decorrelation, Laplacian, LaplacianStep, Regularizer
+from gind.diffusion.regularize import Decorrelation, Laplacian, LaplacianStep, Regularizer, StepRegularizer
 
 __all__ = [
     "Composition",
@@ -11,8 +11,10 @@ __all__ = [
     "Diffusion",
     "EdgeNorm",
     "FrozenNorm",
+    "Gains",
     "Laplacian",
     "LaplacianStep",
     "LiveNorm",
     "Regularizer",
+    "StepRegularizer",
 ]

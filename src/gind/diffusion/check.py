@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gind.diffusion.edge_norm import EdgeNorm
-from gind.diffusion.regularize import Regularizer
+from gind.diffusion.regularize import Laplacian, StepRegularizer
 from gind.equilibrium import Adjoint, Solver, Stop
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, Scaling
@@ -59,15 +59,13 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
     for name, kind, example in required:
         if not isinstance(getattr(layer, name), kind):
             raise TypeError(f"`{name}` must be a {kind.__name__} such as {example}, got {getattr(layer, name)!r}.")
-    optional: tuple[tuple[str, type, str], ...] = (
-        ("edge_norm", EdgeNorm, "FrozenNorm()"),
-        ("regularizer", Regularizer, "Laplacian(0.1)"),
-    )
-    for name, kind, example in optional:
-        if getattr(layer, name) is not None and not isinstance(getattr(layer, name), kind):
-            raise TypeError(
-                f"`{name}` must be None or a {kind.__name__} such as {example}, got {getattr(layer, name)!r}."
-            )
+    if layer.edge_norm is not None and not isinstance(layer.edge_norm, EdgeNorm):
+        raise TypeError(f"`edge_norm` must be None or an EdgeNorm such as FrozenNorm(), got {layer.edge_norm!r}.")
+    if layer.regularizer is not None and not isinstance(layer.regularizer, Laplacian | StepRegularizer):
+        raise TypeError(
+            "`regularizer` must be None, a Laplacian(eta), or a StepRegularizer such as Decorrelation(eta), got "
+            f"{layer.regularizer!r}."
+        )
     _check_numbers(layer)
 
 

@@ -207,13 +207,14 @@ class Diffusion(nn.Module):
         return C if self.scaling.row else s * C
 
     def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
+        if not isinstance(z0, Tensor):
+            raise TypeError(f"`z0` must be a tensor, the `value` of an earlier solution, got {type(z0).__name__}.")
         if z0.shape != (fn.s.shape[0], self.channels) or z0.dtype != fn.s.dtype:
             raise ValueError(
                 f"`z0` must be {fn.s.dtype} of shape {(fn.s.shape[0], self.channels)}, got {z0.dtype} of shape "
                 f"{tuple(z0.shape)}. Pass the `value` of an earlier solution on the same graph."
             )
-        z0 = z0.detach()
-        return fn.project(z0) if isinstance(fn, DiffusionEnergy) else z0
+        return z0.detach()
 
 
 def _rms(x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ __all__ = ["Decorrelation", "Laplacian", "LaplacianStep", "Regularizer", "StepRe
 
 @dataclasses.dataclass(frozen=True)
 class Regularizer:
-    """Something the equilibrium is pulled towards, with strength η."""
+    """Something the equilibrium is pulled towards, with strength η: a `Laplacian` or a `StepRegularizer`."""
 
     eta: float
 

@@ -1,7 +1,7 @@
 """Fixed points of any map; knows nothing of graphs."""
 
 from gind.equilibrium.adjoints import Adjoint, Implicit, Phantom, Unrolled
-from gind.equilibrium.energy import Contraction, Energy
+from gind.equilibrium.energy import Contraction, Energy, Problem
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.equilibrium.solution import (
     ConvergenceError,
@@ -13,6 +13,7 @@ from gind.equilibrium.solution import (
 )
 from gind.equilibrium.solve import fixed_point
 from gind.equilibrium.solvers import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver
+from gind.equilibrium.solvers.base import Iterate
 
 __all__ = [
     "Adjoint",
@@ -26,10 +27,12 @@ __all__ = [
     "GradientReport",
     "Implicit",
     "InnerProduct",
+    "Iterate",
     "Nesterov",
     "NewtonCG",
     "Phantom",
     "Picard",
+    "Problem",
     "Solution",
     "Solver",
     "Status",

@@ -20,20 +20,22 @@ class LinearSolution(NamedTuple):
 
 
 def conjugate_gradients(
-    apply: Map, rhs: Tensor, inner: InnerProduct, tol: Tensor | float, max_steps: int
+    apply: Map, rhs: Tensor, inner: InnerProduct, tol: Tensor | float, max_steps: int, *, refine: bool = True
 ) -> LinearSolution:
     """Solve Ax = rhs per problem until ‖Ax - rhs‖ ≤ tol ‖rhs‖; solved problems stand still.
 
-    The residual that the method carries along drifts from the true one by rounding. So the true one is computed at the
-    end, and the method starts again on what is left as long as that halves it.
+    The residual that the method carries along drifts from the true one by rounding. With `refine` the true one is
+    computed at the end, and the method starts again on what is left as long as that halves it.
     """
     size = inner.norm(rhs)
     target = size * torch.as_tensor(tol, dtype=torch.float64, device=size.device)
-    x, steps = _run(apply, rhs, inner, target, max_steps)
+    x, left, steps = _run(apply, rhs, inner, target, max_steps)
+    if not refine:
+        return LinearSolution(x, inner.norm(left) / size.where(size > 0, 1.0), steps)
     left = rhs - apply(x)
     residual = inner.norm(left)
     while bool((residual > target).any()) and steps < max_steps:
-        correction, more = _run(apply, left, inner, target, max_steps - steps)
+        correction, _, more = _run(apply, left, inner, target, max_steps - steps)
         steps += more
         trial = x + correction
         left_trial = rhs - apply(trial)
@@ -47,7 +49,8 @@ def conjugate_gradients(
     return LinearSolution(x, residual / size.where(size > 0, 1.0), steps)
 
 
-def _run(apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps: int) -> tuple[Tensor, int]:
+def _run(apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps: int) -> tuple[Tensor, Tensor, int]:
+    """x, the residual carried along, and the number of products."""
     x = torch.zeros_like(rhs)
     r = p = rhs
     rr = inner.dot(r, r)
@@ -55,7 +58,7 @@ def _run(apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps
     for steps in range(max_steps):
         active = (rr > target) & torch.isfinite(rr)
         if not bool(active.any()):
-            return x, steps
+            return x, r, steps
         ap = apply(p)
         pap = inner.dot(p, ap)
         # a problem that stands still has step 0; A is positive definite, so pap > 0 in all others
@@ -67,4 +70,4 @@ def _run(apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps
         beta = torch.where(active, rr_next / rr.where(active, 1.0), 0.0)
         p = torch.addcmul(r, p, inner.spread(beta, r))
         rr = rr_next
-    return x, max_steps
+    return x, r, max_steps

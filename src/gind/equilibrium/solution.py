@@ -25,7 +25,10 @@ class ConvergenceWarning(UserWarning):
 @final
 @dataclasses.dataclass(frozen=True)
 class Stop:
-    """Stop when ‖z - f(z)‖ ≤ tol · ‖f(z)‖ in every problem, or after `max_steps` steps."""
+    """Stop when ‖z - f(z)‖ ≤ tol · ‖f(z)‖ in every problem, or after `max_steps` steps.
+
+    Where the equilibrium is 0, the rounding of the first residual takes the place of ‖f(z)‖.
+    """
 
     tol: float = 1e-5
     max_steps: int = 200

@@ -41,6 +41,7 @@ def fixed_point(
     _check(fn, z0, solver, stop, adjoint, throw)
     _check_inner(inner, z0)
     problem = Problem(fn, inner)
+    z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
     solution.report(throw)
     return solution

@@ -73,23 +73,13 @@ class Graph:
         up. With `directed=True` every given edge stays an edge of its own, and its direction is its orientation.
         `num_graphs` is only needed if the last graphs of a batch have no nodes.
         """
-        others = (edge_weight, batch)
-        key = (type(num_nodes), num_nodes, *map(_identity, others), directed, num_graphs)
-        known = all(tensor is None or _identity(tensor) is not None for tensor in others)
-        version = _identity(edge_index) if known else None
-        entry: _Entry | None = _cache.get(edge_index) if version is not None else None
-        if entry is not None and entry[0] == version and key in entry[1]:
-            return entry[1][key][0]
-        edges = check_edges(edge_index, num_nodes, edge_weight, batch)
-        graph = cls._build(edges, directed, check_num_graphs(num_graphs, edges.batch))
-        if version is not None:
-            if entry is None or entry[0] != version:
-                entry = _cache[edge_index] = (version, {})
-            # hold what the key's ids refer to, so that no other tensor can take over an id; and not too many of them
-            entry[1][key] = (graph, edge_weight, batch)
-            while len(entry[1]) > _KEEP:
-                del entry[1][next(iter(entry[1]))]
-        return graph
+
+        def build() -> Graph:
+            edges = check_edges(edge_index, num_nodes, edge_weight, batch)
+            return cls._build(edges, directed, check_num_graphs(num_graphs, edges.batch))
+
+        options = (type(num_nodes), num_nodes, directed, num_graphs)
+        return _remember(edge_index, (edge_weight, batch), options, build)
 
     @classmethod
     def from_data(cls, data: Any, *, directed: bool = False) -> "Graph":
@@ -123,9 +113,14 @@ class Graph:
             raise ValueError(
                 "The adjacency matrix requires a gradient, but the weights of a Graph are constants. Pass it detached."
             )
-        coo: Tensor = adjacency.detach().to_sparse_coo()  # type: ignore[no-untyped-call]
-        # not coalesced: repeats add up in from_edge_index as well
-        return cls.from_edge_index(coo._indices(), adjacency.shape[0], coo._values().double(), batch, directed=directed)
+
+        def build() -> Graph:
+            coo: Tensor = adjacency.detach().to_sparse_coo()  # type: ignore[no-untyped-call]
+            # not coalesced: repeats add up here as well
+            edges = check_edges(coo._indices(), adjacency.shape[0], coo._values(), batch)
+            return cls._build(edges, directed, check_num_graphs(None, edges.batch))
+
+        return _remember(adjacency, (batch,), (directed,), build)
 
     @classmethod
     @lasting
@@ -250,6 +245,29 @@ def _identity(tensor: Any) -> tuple[int, int] | None:
     return id(tensor), tensor._version
 
 
-_Entry = tuple[tuple[int, int], dict[Any, tuple[Graph, Tensor | None, Tensor | None]]]
-# edge_index → (its identity, {other arguments → (graph, the tensors among them)})
+# tensor → (its identity, {other arguments → (graph, the tensors among them)})
+_Entry = tuple[tuple[int, int], dict[Any, tuple[Graph, tuple[Tensor | None, ...]]]]
 _cache: Any = WeakIdKeyDictionary()
+
+
+def _remember(
+    tensor: Any, others: tuple[Tensor | None, ...], options: tuple[Any, ...], build: Callable[[], Graph]
+) -> Graph:
+    """The graph built from these arguments before, or a new one; `tensor` is held weakly."""
+    known = all(other is None or _identity(other) is not None for other in others)
+    version = _identity(tensor) if known else None
+    if version is None:
+        return build()
+    key = (*map(_identity, others), *options)
+    entry: _Entry | None = _cache.get(tensor)
+    if entry is None or entry[0] != version:
+        entry = (version, {})
+    elif key in entry[1]:
+        return entry[1][key][0]
+    graph = build()
+    _cache[tensor] = entry
+    # hold what the key's ids refer to, so that no other tensor can take over an id; and not too many of them
+    entry[1][key] = (graph, others)
+    while len(entry[1]) > _KEEP:
+        del entry[1][next(iter(entry[1]))]
+    return graph

@@ -7,6 +7,7 @@ the same for every number of threads.
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +80,7 @@ def _run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *
     arrays = [tensor.numpy() for tensor in tensors]
     channels, work = y.shape[1], len(edges[1]) * y.shape[1]
     threads = min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    if threads <= 1 or channels <= _LINE or work < _SMALL:
+    if threads <= 1 or channels <= _LINE or work < _SMALL or _forked():
         make(False)(*arrays, _BLOCK)
         return
     share = -(-channels // threads)
@@ -92,11 +93,18 @@ def _run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *
 
 
 _starting = threading.Lock()
+_owner: list[int] = []  # the process that started numba's threads
+
+
+def _forked() -> bool:
+    """Whether this is a child of the process that started the threads: it has none, and using them would end it."""
+    return bool(_owner) and _owner[0] != os.getpid()
 
 
 @functools.cache
 def _pool() -> contextlib.AbstractContextManager[Any]:
     """A lock around parallel calls where numba's thread pool is "workqueue", which dies of concurrent ones."""
     loops.start_threads(np.zeros(2))
+    _owner.append(os.getpid())
     workqueue = numba.threading_layer() == "workqueue"  # type: ignore[attr-defined]
     return threading.RLock() if workqueue else contextlib.nullcontext()

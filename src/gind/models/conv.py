@@ -43,11 +43,15 @@ class GINDConv(nn.Module):
         self, in_channels: int, out_channels: int, *, bias: bool = True, directed: bool = False, **options: Any
     ) -> None:
         super().__init__()
-        self.in_channels = in_channels
         self.out_channels = out_channels
         self.directed = directed
         self.lin = make_linear(in_channels, out_channels, bias)
         self.diffusion = Diffusion(out_channels, **options)
+
+    @property
+    def in_channels(self) -> int:
+        """Width of the input, -1 as long as it is not known."""
+        return -1 if isinstance(self.lin, nn.LazyLinear) else self.lin.in_features
 
     def reset_parameters(self) -> None:
         """New random parameters."""
@@ -89,7 +93,7 @@ class GINDConv(nn.Module):
         return_solution: bool = False,
     ) -> Tensor | tuple[Tensor, Solution]:
         """(nodes, in_channels) to (nodes, out_channels). With `batch`, each graph is solved and stopped on its own."""
-        check_features(x, self.in_channels)
+        check_features(x, self.lin)
         graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
         b = self.lin(x)
         out: Tensor
@@ -102,19 +106,28 @@ class GINDConv(nn.Module):
 
 def make_linear(in_channels: int, out_channels: int, bias: bool = True) -> nn.Linear:
     """A linear map; `in_channels=-1` takes its width from the first input."""
+    for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+        lazy = name == "in_channels" and value == -1
+        if isinstance(value, bool) or not isinstance(value, int) or not (lazy or value >= 1):
+            raise ValueError(
+                f"`{name}` must be an int >= 1{', or -1' if name == 'in_channels' else ''}, got {value!r}."
+            )
     if in_channels == -1:
         return nn.LazyLinear(out_channels, bias)
     return nn.Linear(in_channels, out_channels, bias)
 
 
-def check_features(x: Any, in_channels: int) -> None:
-    """Refuse features that are not (nodes, in_channels), finite and floating point."""
+def check_features(x: Any, linear: nn.Linear) -> None:
+    """Refuse features that are not (nodes, in_channels), finite, and in the precision of the parameters."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"`x` must be a floating point tensor of node features, got {kind}.")
-    if x.dim() != 2 or (in_channels != -1 and x.shape[1] != in_channels):
-        width = "channels" if in_channels == -1 else in_channels
+    lazy = isinstance(linear, nn.LazyLinear)  # its class changes when the first input fixes the width
+    if x.dim() != 2 or not (lazy or x.shape[1] == linear.in_features):
+        width = "channels" if lazy else linear.in_features
         raise ValueError(f"`x` must have shape (nodes, {width}), got {tuple(x.shape)}.")
+    if x.dtype != linear.weight.dtype:
+        raise TypeError(f"`x` is {x.dtype} but the parameters are {linear.weight.dtype}. Use `.to({x.dtype})`.")
     if not bool(torch.isfinite(x).all()):
         row = int((~torch.isfinite(x)).any(dim=1).nonzero()[0])
         raise ValueError(f"`x` holds NaN or infinity, first at node {row}. Clean or impute the features.")

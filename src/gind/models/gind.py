@@ -45,7 +45,7 @@ class GIND(nn.Module):
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must lie in [0, 1), got {dropout}.")
-        self.in_channels, self.out_channels = in_channels, out_channels
+        self.out_channels = out_channels
         self.task, self.pooling, self.dropout, self.directed = task, pooling, dropout, directed
         self.encoder = make_linear(in_channels, hidden_channels)
         self.layers = nn.ModuleList(
@@ -94,7 +94,9 @@ class GIND(nn.Module):
         return_solution: bool = False,
     ) -> Tensor | tuple[Tensor, list[Solution]]:
         """Scores (nodes or graphs, out_channels); with `return_solution`, also the solution of every layer."""
-        check_features(x, self.in_channels)
+        check_features(x, self.encoder)
+        if z0 is not None and (not isinstance(z0, list) or len(z0) != len(self.layers)):
+            raise ValueError(f"`z0` must be a list of {len(self.layers)} tensors, the values of an earlier solution.")
         graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
         hidden = self.encoder(F.dropout(x, self.dropout, self.training))
         solutions = []

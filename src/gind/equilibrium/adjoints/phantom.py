@@ -42,7 +42,12 @@ class Phantom(Adjoint):
         for _ in range(self.steps):
             z = torch.lerp(z, problem.fn(z), damping)
         with torch.no_grad():
-            residual = measure(problem, z, problem.fn(z))
+            fz = problem.fn(z)
+            residual = measure(problem, z, fz)
+            if bool((residual.relative > solution.tol).any()):
+                # an equilibrium that is 0 is measured by where the solve started
+                start = measure(problem, z0, problem.fn(z0)).absolute
+                residual = measure(problem, z, fz, start)
             bound = problem.distance_bound(z, residual.absolute)
         return dataclasses.replace(
             solution,

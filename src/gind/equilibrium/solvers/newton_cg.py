@@ -51,7 +51,7 @@ class NewtonCG(Solver):
             far = at.residual > self.far * problem.inner.norm(at.fz)
         curvature = _curvature(problem, energy, at.z, far)
         tol = (at.residual / first.where(first > 0, 1.0)).sqrt().clamp(max=self.forcing)
-        direction = conjugate_gradients(curvature, at.fz - at.z, problem.inner, tol, self.inner_steps).x
+        direction = conjugate_gradients(curvature, at.fz - at.z, problem.inner, tol, self.inner_steps, refine=False).x
         with torch.no_grad():
             t = self._search(problem, energy, at, direction)
         return at.z + problem.inner.spread(t, at.z) * direction, first
