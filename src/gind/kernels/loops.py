@@ -91,7 +91,7 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
                         elif order == 2:
                             q = w * curvature(s, linear) * (tj[c] - ti[c]) * (uj[c] - ui[c])
                         else:
-                            q = w * chord(v, s) * (tj[c] - ti[c])
+                            q = w * chord(v, s, linear) * (tj[c] - ti[c])
                         there[c] += q
                         here[c] -= q
                 out[i, first:last] += here

@@ -75,15 +75,14 @@ def secant_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, T
 
 
 def _chord(v: Tensor, activation: str) -> tuple[Tensor, Tensor]:
-    """σ(v)/v and its derivative; near 0 by their series, where the formulas would cancel."""
+    """σ(v)/v and its derivative, the latter by its series near 0, where the formula would cancel."""
     if activation == "identity":
         return torch.ones_like(v), torch.zeros_like(v)
-    near, s = v.abs() < 1e-2, v * v
-    safe = torch.where(near, 1.0, v)
+    safe, s = torch.where(v == 0, 1.0, v), v * v
     sigma = torch.tanh(safe)
-    slope = torch.where(near, 1 - s / 3 + 2 * s**2 / 15 - 17 * s**3 / 315, sigma / safe)
-    series = v * (-2 / 3 + 8 * s / 15 - 102 * s**2 / 315 + 496 * s**3 / 2835)
-    return slope, torch.where(near, series, (1 - sigma * sigma - sigma / safe) / safe)
+    slope = torch.where(v == 0, 1.0, sigma / safe)
+    series = v * (-2 / 3 + s * (8 / 15 + s * (-102 / 315 + s * (496 / 2835 - s * 13820 / 155925))))
+    return slope, torch.where(v.abs() < 0.1, series, (1 - sigma * sigma - sigma / safe) / safe)
 
 
 def flux_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Tensor], activation: str) -> Tensor:

@@ -15,8 +15,9 @@ from numba.extending import overload
 
 __all__ = ["FASTMATH", "chord", "curvature", "primitive", "sigma", "slope"]
 
-# contract and reorder, but keep NaN and infinity: a solve must see them
-FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
+# fused multiply-add, but nothing that reorders (results must not depend on how a loop was cut into vectors) and
+# nothing that forgets NaN and infinity (a solve must see them)
+FASTMATH = {"contract", "nsz"}
 
 f32 = np.float32
 # tanh x ≈ x P(x²)/Q(x²), the minimax fit of degree 13/6 that Eigen uses; beyond the limit tanh rounds to ±1
@@ -139,19 +140,19 @@ def sigma(v, linear):  # type: ignore[no-untyped-def]
 @njit(inline="always", fastmath=FASTMATH)
 def slope(s, linear):  # type: ignore[no-untyped-def]
     """σ'(v) as a function of s = σ(v)."""
-    return f32(1) + (s - s) if linear else f32(1) - s * s
+    return f32(1) if linear else f32(1) - s * s
 
 
 @njit(inline="always", fastmath=FASTMATH)
 def curvature(s, linear):  # type: ignore[no-untyped-def]
     """σ''(v) as a function of s = σ(v)."""
-    return s - s if linear else f32(-2) * s * (f32(1) - s * s)
+    return f32(0) if linear else f32(-2) * s * (f32(1) - s * s)
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def chord(v, s):  # type: ignore[no-untyped-def]
-    """σ(v)/v, 1 at 0."""
-    return f32(1) + (v - v) if v == f32(0) else s / v
+def chord(v, s, linear):  # type: ignore[no-untyped-def]
+    """σ(v)/v as a function of v and s = σ(v), 1 where v is tiny and s may have lost digits."""
+    return f32(1) if linear or v * v < f32(1e-36) else s / v
 
 
 @njit(inline="always", fastmath=FASTMATH)
