@@ -1,39 +1,45 @@
-"""Graph implicit nonlinear diffusion: equilibria that are reached, certified and differentiated exactly."""
+"""Graph implicit nonlinear diffusion: equilibria that are reached, certified and differentiated exactly.
 
-from gind.certify import Certificate, Prox, certificate, energy, prox
-from gind.diffusion import (
-    Composition,
-    Decorrelation,
-    Diffusion,
-    FrozenNorm,
-    Laplacian,
-    LaplacianStep,
-    LiveNorm,
-)
-from gind.equilibrium import (
-    Anderson,
-    Blocks,
-    Broyden,
-    Contraction,
-    ConvergenceError,
-    ConvergenceWarning,
-    Energy,
-    Implicit,
-    Nesterov,
-    NewtonCG,
-    Phantom,
-    Picard,
-    Solution,
-    Status,
-    Stop,
-    Unrolled,
-    Whole,
-    fixed_point,
-)
-from gind.graph import Graph, Identity, OutDegree, Row, Symmetric, divergence, gradient
-from gind.models import GIND, GINDConv
+Names are imported when they are first used, so that `gind --help` need not wait for PyTorch.
+"""
 
-__version__ = "0.1.0"
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gind.certify import Certificate, ModelCertificate, Prox, certificate, certify_model, energy, prox
+    from gind.datasets import DataError, Dataset, Split
+    from gind.diffusion import Composition, Decorrelation, Diffusion, FrozenNorm, Laplacian, LaplacianStep, LiveNorm
+    from gind.equilibrium import (
+        Anderson,
+        Blocks,
+        Broyden,
+        Contraction,
+        ConvergenceError,
+        ConvergenceWarning,
+        Energy,
+        Implicit,
+        Nesterov,
+        NewtonCG,
+        Phantom,
+        Picard,
+        Solution,
+        Status,
+        Stop,
+        Unrolled,
+        Whole,
+        fixed_point,
+        watch,
+    )
+    from gind.estimator import GINDClassifier
+    from gind.graph import Graph, Identity, OutDegree, Row, Symmetric, divergence, gradient
+    from gind.models import GIND, GINDConv
+    from gind.train import FitOptions, FitReport, fit
+
+__version__ = "0.2.0"
+
+# where public names live, from the bottom up
+_HOMES = ("equilibrium", "graph", "diffusion", "certify", "models", "datasets", "train", "estimator")
 
 __all__ = [
     "GIND",
@@ -45,10 +51,15 @@ __all__ = [
     "Contraction",
     "ConvergenceError",
     "ConvergenceWarning",
+    "DataError",
+    "Dataset",
     "Decorrelation",
     "Diffusion",
     "Energy",
+    "FitOptions",
+    "FitReport",
     "FrozenNorm",
+    "GINDClassifier",
     "GINDConv",
     "Graph",
     "Identity",
@@ -56,6 +67,7 @@ __all__ = [
     "Laplacian",
     "LaplacianStep",
     "LiveNorm",
+    "ModelCertificate",
     "Nesterov",
     "NewtonCG",
     "OutDegree",
@@ -64,6 +76,7 @@ __all__ = [
     "Prox",
     "Row",
     "Solution",
+    "Split",
     "Status",
     "Stop",
     "Symmetric",
@@ -71,9 +84,26 @@ __all__ = [
     "Whole",
     "__version__",
     "certificate",
+    "certify_model",
     "divergence",
     "energy",
+    "fit",
     "fixed_point",
     "gradient",
     "prox",
+    "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in _HOMES:
+            module = importlib.import_module(f"gind.{home}")
+            if name in module.__all__:
+                globals()[name] = getattr(module, name)  # found without this function from now on
+                return globals()[name]
+    raise AttributeError(f"module 'gind' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

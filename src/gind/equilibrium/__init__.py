@@ -14,6 +14,7 @@ from gind.equilibrium.solution import (
 from gind.equilibrium.solve import fixed_point
 from gind.equilibrium.solvers import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver
 from gind.equilibrium.solvers.base import Iterate
+from gind.equilibrium.watch import watch
 
 __all__ = [
     "Adjoint",
@@ -40,4 +41,5 @@ __all__ = [
     "Unrolled",
     "Whole",
     "fixed_point",
+    "watch",
 ]

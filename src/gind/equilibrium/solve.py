@@ -13,6 +13,7 @@ from gind.equilibrium.iterate import iterate
 from gind.equilibrium.solution import Solution, Stop, Throw
 from gind.equilibrium.solvers.anderson import Anderson
 from gind.equilibrium.solvers.base import Solver
+from gind.equilibrium.watch import tell
 
 __all__ = ["fixed_point"]
 
@@ -43,6 +44,7 @@ def fixed_point(
     problem = Problem(fn, inner)
     z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
+    tell(solution)
     solution.report(throw)
     return solution
 

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from gind.diffusion import Diffusion
 from gind.equilibrium import Solution
+from gind.features import check, project
 from gind.graph import Graph
 
-__all__ = ["GINDConv", "as_graph", "check_features", "make_linear"]
+__all__ = ["GINDConv", "as_graph", "encode", "make_linear"]
 
 
 def as_graph(
@@ -93,9 +94,8 @@ class GINDConv(nn.Module):
         return_solution: bool = False,
     ) -> Tensor | tuple[Tensor, Solution]:
         """(nodes, in_channels) to (nodes, out_channels). With `batch`, each graph is solved and stopped on its own."""
-        check_features(x, self.lin)
+        b = encode(x, self.lin)
         graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
-        b = self.lin(x)
         out: Tensor
         out, solution = self.diffusion(b, graph, z0=z0, return_solution=True)
         return (out, solution) if return_solution else out
@@ -117,17 +117,16 @@ def make_linear(in_channels: int, out_channels: int, bias: bool = True) -> nn.Li
     return nn.Linear(in_channels, out_channels, bias)
 
 
-def check_features(x: Any, linear: nn.Linear) -> None:
-    """Refuse features that are not (nodes, in_channels), finite, and in the precision of the parameters."""
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"`x` must be a floating point tensor of node features, got {kind}.")
-    lazy = isinstance(linear, nn.LazyLinear)  # its class changes when the first input fixes the width
-    if x.dim() != 2 or not (lazy or x.shape[1] == linear.in_features):
-        width = "channels" if lazy else linear.in_features
-        raise ValueError(f"`x` must have shape (nodes, {width}), got {tuple(x.shape)}.")
+def encode(x: Tensor, linear: nn.Linear, dropout: float = 0.0, training: bool = False) -> Tensor:
+    """The linear map of the features, after dropout; sparse CSR features stay sparse.
+
+    Refuses features that are not (nodes, in_channels), finite, and in the precision of the parameters.
+    """
+    check(x)
     if x.dtype != linear.weight.dtype:
         raise TypeError(f"`x` is {x.dtype} but the parameters are {linear.weight.dtype}. Use `.to({x.dtype})`.")
-    if not bool(torch.isfinite(x).all()):
-        row = int((~torch.isfinite(x)).any(dim=1).nonzero()[0])
-        raise ValueError(f"`x` holds NaN or infinity, first at node {row}. Clean or impute the features.")
+    if isinstance(linear, nn.LazyLinear):
+        linear(torch.zeros(0, x.shape[1], dtype=x.dtype, device=x.device))  # the first input fixes the width
+    if x.shape[1] != linear.in_features:
+        raise ValueError(f"`x` must have shape (nodes, {linear.in_features}), got {tuple(x.shape)}.")
+    return project(x, linear.weight, linear.bias, dropout=dropout, training=training)

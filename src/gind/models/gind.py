@@ -2,13 +2,12 @@
 
 from typing import Any, Literal, overload
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.diffusion import Diffusion
 from gind.equilibrium import Solution
 from gind.graph import Graph
-from gind.models.conv import as_graph, check_features, make_linear
+from gind.models.conv import as_graph, encode, make_linear
 from gind.models.heads import Head, Pooling, check_choice, make_head, pool
 
 __all__ = ["GIND"]
@@ -94,11 +93,10 @@ class GIND(nn.Module):
         return_solution: bool = False,
     ) -> Tensor | tuple[Tensor, list[Solution]]:
         """Scores (nodes or graphs, out_channels); with `return_solution`, also the solution of every layer."""
-        check_features(x, self.encoder)
         if z0 is not None and (not isinstance(z0, list) or len(z0) != len(self.layers)):
             raise ValueError(f"`z0` must be a list of {len(self.layers)} tensors, the values of an earlier solution.")
         graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
-        hidden = self.encoder(F.dropout(x, self.dropout, self.training))
+        hidden = encode(x, self.encoder, self.dropout, self.training)
         solutions = []
         for number, layer in enumerate(self.layers):
             hidden, solution = layer(hidden, graph, z0=None if z0 is None else z0[number], return_solution=True)

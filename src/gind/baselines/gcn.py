@@ -1,0 +1,39 @@
+"""GCN (Kipf and Welling, 2017), on PyG's `GCNConv`."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import GCNConv
+
+from gind.features import project
+
+__all__ = ["GCN"]
+
+
+class GCN(nn.Module):
+    """`num_layers` graph convolutions with ReLU between; dropout before each."""
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int = 2, *, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
+        self.dropout = dropout
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        self.convs = nn.ModuleList(
+            GCNConv(a, b, cached=False, normalize=True) for a, b in zip(widths[:-1], widths[1:], strict=True)
+        )
+        # the first linear map is done by `project`, which takes sparse features
+        self.first = self.convs[0].lin
+        self.convs[0].lin = nn.Identity()
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
+    ) -> Tensor:
+        """Scores (nodes, out_channels)."""
+        hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
+        for number, conv in enumerate(self.convs):
+            if number:
+                hidden = F.dropout(hidden.relu(), self.dropout, self.training)
+            hidden = conv(hidden, edge_index, edge_weight)
+        return hidden

@@ -1,0 +1,32 @@
+"""MLP: the honest floor, which does not see the graph."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gind.features import project
+
+__all__ = ["MLP"]
+
+
+class MLP(nn.Module):
+    """x → dropout → linear → ReLU, `num_layers` times, the last without ReLU. The graph is not used."""
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int = 2, *, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
+        self.dropout = dropout
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+
+    def forward(self, x: Tensor, edge_index: Any = None, edge_weight: Any = None, batch: Any = None) -> Tensor:
+        """Scores (nodes, out_channels)."""
+        first, *rest = self.layers
+        hidden = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
+        for layer in rest:
+            hidden = layer(F.dropout(hidden.relu(), self.dropout, self.training))
+        return hidden

@@ -1,0 +1,79 @@
+"""Certificates of all implicit layers of a model in one forward pass."""
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gind.certify.certificate import Certificate, certificate
+from gind.diffusion import Diffusion
+from gind.equilibrium import ConvergenceWarning, Solution, watch
+from gind.graph import Graph
+
+__all__ = ["ModelCertificate", "certify_model"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelCertificate:
+    """What is known about the equilibria of one forward pass; of several solves, the worst."""
+
+    residual: float
+    """‖z - f(z)‖ / ‖f(z)‖"""
+    bound: float
+    """‖z - z*‖ is at most this; infinite where a map has no energy and so no proof"""
+    tolerance: float
+    """what the residuals were asked to reach"""
+    reached: bool
+    """whether every residual did"""
+    layers: tuple[Certificate, ...]
+    """of the layers that have an energy, measured in float64"""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the distance to the exact equilibrium is bounded."""
+        return math.isfinite(self.bound)
+
+
+def certify_model(model: nn.Module, forward: Callable[[], Any]) -> ModelCertificate | None:
+    """Run `forward`, a call of the model, in evaluation mode and certify what its implicit layers returned.
+
+    None if nothing in the model is solved. A layer with an energy is certified in float64; any other equilibrium shows
+    its residual as the solver measured it, and an infinite bound.
+    """
+    seen: list[tuple[Diffusion, Tensor, Graph, Solution]] = []
+
+    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if isinstance(layer, Diffusion) and layer.has_energy and isinstance(output, tuple):
+            seen.append((layer, inputs[0], inputs[1], output[1]))
+
+    training = model.training
+    model.eval()
+    hooks = [layer.register_forward_hook(note) for layer in model.modules() if isinstance(layer, Diffusion)]
+    try:
+        with torch.no_grad(), watch() as solutions, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            forward()
+    finally:
+        for hook in hooks:
+            hook.remove()
+        model.train(training)
+    if not solutions:
+        return None
+    certified = {id(solution) for *_, solution in seen}
+    layers = tuple(certificate(layer, b, graph, solution) for layer, b, graph, solution in seen)
+    others = [solution for solution in solutions if id(solution) not in certified]
+    return ModelCertificate(
+        residual=_worst([c.residual for c in layers] + [s.residual for s in others]),
+        bound=_worst([c.distance for c in layers] + [s.bound for s in others]),
+        tolerance=max([c.tol for c in layers] + [s.tol for s in others]),
+        reached=all(c.holds for c in layers) and all(s.converged for s in others),
+        layers=layers,
+    )
+
+
+def _worst(values: list[Tensor]) -> float:
+    return max((float(value.max()) for value in values if value.numel()), default=0.0)

@@ -1,0 +1,195 @@
+"""Commands and their options: parsing only."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Implicit graph neural networks whose equilibria are reached and certified.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+datasets_app = typer.Typer(help="The datasets there are, and what is on disk.", invoke_without_command=True)
+app.add_typer(datasets_app, name="datasets")
+
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Directory with datasets (default: $GIND_DATA).", envvar="GIND_DATA")
+]
+Run = Annotated[Path, typer.Argument(help="Directory of a run.", show_default=False)]
+Other = Annotated[str | None, typer.Argument(help="Other data than the run's own: a name or a path.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to compute with.")]
+
+
+@app.command()
+def train(
+    dataset: Annotated[str | None, typer.Argument(help="A name (gind datasets), or the path of a graph.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="gind, mlp, gcn.", show_default="gind")] = None,
+    data: Data = None,
+    config: Annotated[Path | None, typer.Option("--config", help="TOML file, such as config.toml of a run.")] = None,
+    split: Annotated[int | None, typer.Option("--split", min=0, show_default="0")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, show_default="0")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Directory of the run.", show_default="runs/DATASET-MODEL-SPLIT-SEED")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="See: gind keys.")] = None,
+    beside: Annotated[
+        list[str] | None, typer.Option("--beside", metavar="MODEL", help="Also train this model, same data and split.")
+    ] = None,
+    checkpoint_every: Annotated[int, typer.Option("--checkpoint-every", min=1, help="In epochs.")] = 10,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write scalars for TensorBoard.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Train a model on a dataset or on your own graph; leaves weights, config and report in a directory.
+
+    Your own graph is a directory with nodes.csv (id, label, features, maybe split) and edges.csv (source, target,
+    maybe weight), also .parquet or .npz, or a GraphML file.
+    """
+    with _errors():
+        from gind.cli import commands
+
+        _use_threads(threads)
+        given = {"dataset": dataset, "split": split, "seed": seed}
+        request = commands.Request(
+            {key: value for key, value in given.items() if value is not None}, model, config, tuple(set_ or ())
+        )
+        commands.train(
+            request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet
+        )
+
+
+@app.command()
+def evaluate(
+    run: Run, dataset: Other = None, data: Data = None, split: int | None = None, json: Json = False, threads: Threads = None
+) -> None:
+    """Metric and loss of a trained run on train, validation and test part."""
+    with _errors():
+        from gind.cli import commands
+
+        _use_threads(threads)
+        commands.evaluate(run, dataset, data, split, json)
+
+
+@app.command()
+def predict(
+    run: Run,
+    dataset: Other = None,
+    data: Data = None,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file.", show_default="RUN/predictions.csv")] = None,
+    threads: Threads = None,
+) -> None:
+    """Predict every node (or graph), with probabilities and the residual and bound of the equilibrium."""
+    with _errors():
+        from gind.cli import commands
+
+        _use_threads(threads)
+        commands.predict(run, dataset, data, out)
+
+
+@app.command()
+def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = False, threads: Threads = None) -> None:
+    """The equilibrium certificate of a trained run on given data; exit code 1 if a tolerance is not reached."""
+    with _errors():
+        from gind.cli import commands
+
+        _use_threads(threads)
+        commands.certify(run, dataset, data, json)
+
+
+@app.command()
+def keys(model: Annotated[str, typer.Argument(help="gind, mlp, gcn.")] = "gind") -> None:
+    """Every key that --set and config files know, with its default."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.keys(model)
+
+
+@app.command()
+def doctor(data: Data = None) -> None:
+    """Versions, threads, the kernel in use, its cache, and the data found."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.doctor(data)
+
+
+@datasets_app.callback()
+def datasets(context: typer.Context, data: Data = None, json: Json = False) -> None:
+    """List all datasets with size, homophily, duplicates, and whether they are on disk."""
+    if context.invoked_subcommand is None:
+        with _errors():
+            from gind.cli import commands
+
+            commands.datasets(data, json)
+
+
+@datasets_app.command("check")
+def datasets_check(name: str, data: Data = None) -> None:
+    """Verify checksums and counts of a dataset, and tell its known defects; exit code 1 if something is wrong."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.check(name, data)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
+    if version:
+        import gind
+
+        typer.echo(f"gind {gind.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The entry point."""
+    app(prog_name="gind")
+
+
+def _use_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """What a user can mend becomes one line and exit code 2; whatever else is wrong keeps its traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        # whoever read our output has enough; keep Python from complaining when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", error)
+    except Exception as error:
+        if not getattr(error, "user_error", False) and not _is_user_error(error):
+            raise
+        _fail(str(error), error)
+
+
+def _is_user_error(error: Exception) -> bool:
+    """One of ours; importing them here costs nothing, since whoever raised one has imported it."""
+    names = {"DataError", "ConfigError", "CheckpointError", "RunError", "FloatingPointError", "ConvergenceError"}
+    return type(error).__name__ in names
+
+
+def _fail(message: str, error: Exception) -> None:
+    typer.echo(f"gind: {' '.join(message.split())}", err=True)
+    raise typer.Exit(2) from error

@@ -1,0 +1,97 @@
+"""`check`: is a set on disk what it should be? Files against checksums, contents against the table, known defects."""
+
+import dataclasses
+import functools
+import hashlib
+import os
+import pathlib
+from importlib import resources
+from typing import Literal
+
+from gind.datasets.table import find, on_disk
+
+__all__ = ["CheckReport", "CountCheck", "FileCheck", "check", "on_disk"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FileCheck:
+    """A file and what was found of it; "unknown": there, but we have no checksum of it."""
+
+    path: str
+    state: Literal["same", "differs", "missing", "unknown"]
+    sha256: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CountCheck:
+    """A count that the table expects and what was measured."""
+
+    name: str
+    expected: int
+    measured: int
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckReport:
+    """What `check` found; counts are empty where files are missing."""
+
+    name: str
+    files: tuple[FileCheck, ...]
+    counts: tuple[CountCheck, ...]
+    defects: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """No file is missing."""
+        return all(file.state != "missing" for file in self.files)
+
+    @property
+    def ok(self) -> bool:
+        """All files are there and no count is off; a file may differ in bytes (line ends, a rewritten archive)."""
+        return self.complete and all(count.expected == count.measured for count in self.counts)
+
+
+def check(name: str, root: str | os.PathLike[str]) -> CheckReport:
+    """The report on `name` under `root`; reads only, downloads nothing."""
+    entry = find(name)
+    files = tuple(_check_file(pathlib.Path(root), file.path) for file in entry.files)
+    report = CheckReport(entry.name, files, (), entry.defects)
+    if not report.complete:
+        return report
+    # imported here: to say what is on disk must not wait for torch
+    from gind.datasets.load import load
+    from gind.datasets.statistics import statistics
+
+    measured = statistics(load(name, root))
+    counts = tuple(
+        CountCheck(field, expected, getattr(measured, field))
+        for field, expected in dataclasses.asdict(entry.counts).items()
+    )
+    return dataclasses.replace(report, counts=counts)
+
+
+@functools.cache
+def checksums() -> dict[str, str]:
+    """SHA-256 of each file that the counts of the table were measured on."""
+    text = resources.files("gind.datasets").joinpath("checksums.txt").read_text()
+    pairs = (line.split(maxsplit=1) for line in text.splitlines())
+    return {path: digest for digest, path in pairs}
+
+
+def _check_file(root: pathlib.Path, path: str) -> FileCheck:
+    try:
+        digest = _sha256(root / path)
+    except OSError:
+        return FileCheck(path, "missing")
+    known = checksums().get(path)
+    if known is None:
+        return FileCheck(path, "unknown", digest)
+    return FileCheck(path, "same" if digest == known else "differs", digest)
+
+
+def _sha256(path: pathlib.Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,130 @@
+"""The directory of a run: what lies in it, and how a trained model comes out of it again.
+
+    config.toml             the Spec, and under [trained] what the model was built for
+    weights.safetensors     the best weights on validation
+    report.json             results, certificate, versions, seconds
+    metrics.jsonl           a line per epoch
+    checkpoint.safetensors  where training stands, for --resume
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gind.datasets import DataError, Dataset
+from gind.experiments.keys import ConfigError
+from gind.experiments.models import model_entry
+from gind.experiments.spec import Spec, make_spec
+from gind.experiments.toml import dump_toml, read_toml
+from gind.train import load_tensors, save_tensors, write_atomically
+from gind.train.checkpoint import CheckpointError, section
+
+__all__ = ["Artefact", "load_artefact", "save_weights", "write_config", "write_json"]
+
+CONFIG, WEIGHTS, REPORT = "config.toml", "weights.safetensors", "report.json"
+METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Artefact:
+    """A trained model with all it needs to predict elsewhere."""
+
+    directory: Path
+    spec: Spec
+    model: nn.Module
+    trained: Mapping[str, Any]
+    """task, metric, features (a count) and classes of the data it was trained on"""
+    statistics: dict[str, Tensor]
+    """mean and scale of the features, where they were standardized"""
+
+    def check_fits(self, dataset: Dataset) -> None:
+        """Refuse data of another kind or width."""
+        for name, here, there in (
+            ("task", dataset.task, self.trained["task"]),
+            ("number of features", dataset.num_features, self.trained["features"]),
+        ):
+            if here != there:
+                raise DataError(f"The {name} of {dataset.name} is {here}, but {self.directory} was trained for {there}.")
+        known = tuple(self.trained["classes"])
+        if dataset.classes and dataset.classes != known:
+            unknown = [name for name in dataset.classes if name not in known]
+            if unknown:
+                raise DataError(f"{dataset.name} has a label {unknown[0]!r} that {self.directory} was not trained on.")
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What a model must be told about its data."""
+    return {
+        "task": dataset.task,
+        "metric": dataset.metric,
+        "features": dataset.num_features,
+        "classes": list(dataset.classes),
+    }
+
+
+def write_config(directory: Path, spec: Spec, dataset: Dataset) -> None:
+    """config.toml."""
+    with write_atomically(directory / CONFIG) as temporary:
+        temporary.write_text(dump_toml({**spec.table(), "trained": describe(dataset)}), encoding="utf-8")
+
+
+def read_config(directory: Path) -> tuple[Spec, dict[str, Any]]:
+    """The Spec and the [trained] table of a run."""
+    path = directory / CONFIG
+    if not path.is_file():
+        raise ConfigError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
+    table = read_toml(path)
+    trained = table.pop("trained", None)
+    wanted = {"task": str, "metric": str, "features": int, "classes": list}
+    if not isinstance(trained, dict) or any(not isinstance(trained.get(k), t) for k, t in wanted.items()):
+        raise ConfigError(f"{path} does not say in [trained] what the model was trained for.")
+    return make_spec(table, use_defaults=False), trained
+
+
+def save_weights(directory: Path, model: nn.Module, name: str, statistics: Mapping[str, Tensor]) -> None:
+    """weights.safetensors."""
+    tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
+    tensors |= {f"features.{key}": value for key, value in statistics.items()}
+    save_tensors(directory / WEIGHTS, tensors, {"model": name}, "weights")
+
+
+def load_artefact(directory: str | Path) -> Artefact:
+    """The model of a finished run, with its best weights, in evaluation mode."""
+    directory = Path(directory)
+    spec, trained = read_config(directory)
+    path = directory / WEIGHTS
+    if not path.is_file():
+        raise CheckpointError(f"{directory} has no {WEIGHTS}: the training has not ended. Run it with --resume.")
+    tensors, about = load_tensors(path, "weights")
+    if about.get("model") != spec.model:
+        raise CheckpointError(f"{path} holds a {about.get('model')}, but {CONFIG} says {spec.model}.")
+    model = model_entry(spec.model).for_data(trained["task"], trained["features"], len(trained["classes"]), spec.model_options)
+    try:
+        model.load_state_dict(section(tensors, "model"))
+    except RuntimeError as error:
+        first = str(error).splitlines()[-1].strip()
+        raise CheckpointError(f"{path} does not fit the model of {CONFIG}: {first}") from error
+    model.eval()
+    return Artefact(directory, spec, model, trained, section(tensors, "features"))
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """A JSON file, atomically; numbers that are not finite become null."""
+    with write_atomically(path) as temporary:
+        temporary.write_text(json.dumps(_finite(content), indent=2) + "\n", encoding="utf-8")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, torch.Tensor):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

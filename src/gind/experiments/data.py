@@ -1,0 +1,94 @@
+"""Data of a run: a name of the table or a path of one's own, prepared as asked."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from gind.datasets import DataError, Dataset, find, load
+from gind.datasets.files import is_graph_path, read_graph
+from gind.features import choose_layout
+
+__all__ = ["DataOptions", "dataset_name", "load_data", "prepare"]
+
+
+@dataclasses.dataclass(frozen=True)
+class DataOptions:
+    """How the data is prepared; None is the dataset's own way."""
+
+    features: Literal["raw", "row", "standard"] | None = None
+    """raw, rows that sum to 1, or columns of mean 0 and deviation 1 (own graphs with dense features: standard)"""
+    splits: Literal["published", "random", "kfold"] | None = None
+    """which splits `split` counts"""
+    fractions: tuple[float, float, float] | None = None
+    """train, validation and test share of random splits"""
+    folds: int | None = None
+    """of kfold splits"""
+    length: int | None = None
+    """of chains"""
+    classes: int | None = None
+    """of chains"""
+    neighbors: int | None = None
+    """of nearest neighbor graphs"""
+    attributes: bool | None = None
+    """of TU graphs: node attributes beside node labels"""
+    label: str | None = None
+    """the column of the label in one's own files"""
+
+
+def dataset_name(dataset: str) -> str:
+    """The name under which defaults are kept: of the table, or "" for a path."""
+    return "" if is_graph_path(Path(dataset)) else find(dataset).name
+
+
+def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, require_labels: bool = True) -> Dataset:
+    """The dataset of a name or a path, features as the source has them."""
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    features = given.pop("features", None)
+    path = Path(dataset)
+    if is_graph_path(path):
+        for name in given:
+            if name not in ("fractions", "label"):
+                raise DataError(f"{name} does not apply to a graph of one's own files.")
+        return read_graph(path, require_labels=require_labels, **given)
+    if features == "row":
+        given["features"] = "row"
+    return load(dataset, root, **given)
+
+
+def prepare(
+    dataset: Dataset, options: DataOptions, statistics: dict[str, Tensor] | None = None
+) -> tuple[Dataset, dict[str, Tensor]]:
+    """Features scaled and in the layout that is fastest; with the mean and scale used, to be used again elsewhere."""
+    used = dict(statistics or {})
+    graphs = []
+    if statistics is None and _standardizes(dataset, options):
+        used = _statistics(dataset)
+    for graph in dataset.graphs:
+        x = graph.x
+        if used:
+            x = (_dense(x) - used["mean"]) / used["scale"]
+        changed = graph.clone() if used else graph
+        changed.x = choose_layout(x)
+        graphs.append(changed)
+    return dataclasses.replace(dataset, graphs=tuple(graphs)), used
+
+
+def _standardizes(dataset: Dataset, options: DataOptions) -> bool:
+    if options.features is not None:
+        return options.features == "standard"
+    return dataset.node_ids is not None and dataset.graphs[0].x.layout == torch.strided
+
+
+def _statistics(dataset: Dataset) -> dict[str, Tensor]:
+    x = torch.cat([_dense(graph.x) for graph in dataset.graphs]).double()
+    deviation = x.std(dim=0, unbiased=False)
+    scale = torch.where(deviation > 0, deviation, 1.0)
+    return {"mean": x.mean(dim=0).float(), "scale": scale.float()}
+
+
+def _dense(x: Tensor) -> Tensor:
+    dense: Any = x if x.layout == torch.strided else x.to_dense()
+    return dense

@@ -1,0 +1,119 @@
+"""Models by name: what builds them, which keys they have, and their defaults on a dataset."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import Any
+
+from torch import nn
+
+from gind.baselines import GCN, MLP
+from gind.diffusion import (
+    Decorrelation,
+    Diffusion,
+    EdgeNorm,
+    FrozenNorm,
+    Laplacian,
+    LaplacianStep,
+    LiveNorm,
+    Regularizer,
+)
+from gind.equilibrium import (
+    Adjoint,
+    Anderson,
+    Broyden,
+    Implicit,
+    Nesterov,
+    NewtonCG,
+    Phantom,
+    Picard,
+    Solver,
+    Unrolled,
+)
+from gind.experiments.keys import ConfigError, Key, Kinds, keys_of, nearest
+from gind.experiments.toml import parse_toml
+from gind.graph import Identity, OutDegree, Row, Scaling, Symmetric
+from gind.models import GIND
+from gind.train import Constant, Cosine, Restarts, Schedule, StepDecay
+
+__all__ = ["KINDS", "MODELS", "ModelEntry", "defaults", "model_entry"]
+
+KINDS: Kinds = {
+    Scaling: {"symmetric": Symmetric, "row": Row, "out-degree": OutDegree, "identity": Identity},
+    EdgeNorm: {"frozen": FrozenNorm, "live": LiveNorm},
+    Regularizer: {"laplacian": Laplacian, "laplacian-step": LaplacianStep, "decorrelation": Decorrelation},
+    Solver: {
+        "picard": Picard,
+        "nesterov": Nesterov,
+        "anderson": Anderson,
+        "newton-cg": NewtonCG,
+        "broyden": Broyden,
+    },
+    Adjoint: {"implicit": Implicit, "phantom": Phantom, "unrolled": Unrolled},
+    Schedule: {"constant": Constant, "cosine": Cosine, "step": StepDecay, "restarts": Restarts},
+}
+
+# the short names of parameters that every model has
+_SHORT = {"hidden_channels": "hidden", "num_layers": "layers"}
+# these come from the data, not from a configuration
+_FROM_DATA = ("in_channels", "out_channels", "task", "channels")
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelEntry:
+    """A model class, and the classes whose parameters it passes on."""
+
+    build: Callable[..., nn.Module]
+    passes_on: tuple[Callable[..., Any], ...] = ()
+    tasks: tuple[str, ...] = ("node", "graph", "multilabel")
+    hidden: int = 64
+
+    @functools.cached_property
+    def keys(self) -> dict[str, Key]:
+        """Key of a configuration → parameter."""
+        merged: dict[str, Key] = {}
+        for target in (self.build, *self.passes_on):
+            # GIND calls the layer's own dropout diffusion_dropout; its `dropout` comes first
+            merged |= {k: v for k, v in keys_of(target, _FROM_DATA).items() if k not in merged}
+        keys = {_SHORT.get(name, name): key for name, key in merged.items()}
+        if "hidden" in keys:
+            keys["hidden"] = dataclasses.replace(keys["hidden"], default=self.hidden)
+        return keys
+
+    def for_data(self, task: str, features: int, classes: int, options: Mapping[str, Any]) -> nn.Module:
+        """A new model for data of this task and these widths; `options` are objects by key."""
+        arguments = {self.keys[name].name: value for name, value in options.items()}
+        arguments.setdefault(self.keys["hidden"].name, self.hidden)
+        if "task" in keys_of(self.build):
+            arguments["task"] = "graph" if task == "graph" else "node"
+        try:
+            return self.build(in_channels=features, out_channels=classes, **arguments)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"The model cannot be built: {error}") from error
+
+
+MODELS: dict[str, ModelEntry] = {
+    "gind": ModelEntry(GIND, (Diffusion,)),
+    "mlp": ModelEntry(MLP, tasks=("node", "multilabel")),
+    "gcn": ModelEntry(GCN, tasks=("node", "multilabel")),
+}
+
+
+def model_entry(name: str) -> ModelEntry:
+    """The entry of a name; refused with the nearest one."""
+    if name not in MODELS:
+        raise ConfigError(f"There is no model {name!r}. {nearest(name, MODELS)}")
+    return MODELS[name]
+
+
+@functools.cache
+def _all_defaults(model: str) -> dict[str, Any]:
+    file = resources.files("gind.experiments").joinpath("defaults", f"{model}.toml")
+    return parse_toml(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else {}
+
+
+def defaults(model: str, dataset: str) -> dict[str, Any]:
+    """Values by key that suit this model on this dataset; they lie in defaults/<model>.toml."""
+    tables = _all_defaults(model)
+    return {**tables.get("all", {}), **tables.get(dataset, {})}

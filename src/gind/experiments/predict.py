@@ -1,0 +1,105 @@
+"""Using a trained run: evaluate, certify and predict, on its own data or on other data."""
+
+import csv
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gind.certify import ModelCertificate
+from gind.datasets import Dataset
+from gind.experiments.artefact import Artefact
+from gind.experiments.data import load_data, prepare
+from gind.experiments.run import _BATCH, certificate_table, certify_part, require_split
+from gind.train import call, evaluate, make_parts, write_atomically
+
+__all__ = ["Predictions", "certify_run", "evaluate_run", "open_data", "predict_run", "write_predictions"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Predictions:
+    """Scores of every node or graph, and the certificate of the equilibria they were read from."""
+
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    probabilities: Tensor
+    """(rows, classes): of one class each, or for task "multilabel" of every label"""
+    multilabel: bool
+    certificate: ModelCertificate | None
+
+
+def open_data(artefact: Artefact, dataset: str | None, root: str | Path | None, *, labels: bool) -> Dataset:
+    """The data to use: that of the run, or another of the same kind, with features scaled as in training."""
+    options = artefact.spec.data
+    name = artefact.spec.dataset if dataset is None else dataset
+    loaded = load_data(name, root, options, require_labels=labels)
+    artefact.check_fits(loaded)
+    known = tuple(artefact.trained["classes"])
+    if loaded.classes != known:
+        loaded = dataclasses.replace(_relabel(loaded, known), classes=known)
+    return prepare(loaded, options, artefact.statistics)[0]
+
+
+def _relabel(dataset: Dataset, known: tuple[str, ...]) -> Dataset:
+    """Class numbers as the model knows them: other data may lack some classes."""
+    if not dataset.classes:
+        return dataset
+    table = torch.tensor([known.index(name) for name in dataset.classes])
+    graphs = []
+    for graph in dataset.graphs:
+        changed = graph.clone()
+        changed.y = torch.where(graph.y >= 0, table[graph.y.clamp_min(0)], graph.y)
+        graphs.append(changed)
+    return dataclasses.replace(dataset, graphs=tuple(graphs))
+
+
+def evaluate_run(artefact: Artefact, dataset: Dataset, split: int) -> dict[str, Any]:
+    """Metric and loss on each part of a split."""
+    parts = require_split(dataset, split)
+    result: dict[str, Any] = {"dataset": dataset.name, "split": split}
+    for name in ("train", "val", "test"):
+        index = getattr(parts, name)
+        if len(index):
+            seen = evaluate(artefact.model, make_parts(dataset, index, _BATCH), dataset.task, dataset.metric)
+            result[name] = {dataset.metric: seen.value, "loss": seen.loss}
+    return result
+
+
+def certify_run(artefact: Artefact, dataset: Dataset) -> tuple[ModelCertificate | None, dict[str, Any] | None]:
+    """The certificate of a pass over all the data, and its table for JSON."""
+    certificate = certify_part(artefact.model, dataset, None)
+    return certificate, None if certificate is None else certificate_table(certificate)
+
+
+def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
+    """Probabilities of every node, or of every graph."""
+    many = dataset.task != "node"
+    index = torch.arange(len(dataset.graphs)) if many else torch.empty(0, dtype=torch.long)
+    with torch.inference_mode():
+        parts = make_parts(dataset, index, _BATCH)
+        scores = torch.cat([call(artefact.model, dataclasses.replace(part, rows=None)) for part in parts])
+    multilabel = dataset.task == "multilabel"
+    probabilities = scores.sigmoid() if multilabel else scores.softmax(dim=1)
+    ids = dataset.node_ids or tuple(map(str, range(len(scores))))
+    certificate = certify_part(artefact.model, dataset, None)
+    return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, multilabel, certificate)
+
+
+def write_predictions(path: Path, predictions: Predictions) -> None:
+    """CSV: id, prediction, then the probability of every class, and the residual and bound of the equilibrium."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    certified = predictions.certificate
+    proof = [] if certified is None else [f"{certified.residual:.3e}", f"{certified.bound:.3e}"]
+    writer.writerow(["id", "prediction", *(f"p({name})" for name in predictions.classes), *["residual", "bound"][: len(proof)]])
+    for name, row in zip(predictions.ids, predictions.probabilities.tolist(), strict=True):
+        if predictions.multilabel:
+            chosen = " ".join(label for label, p in zip(predictions.classes, row, strict=True) if p > 0.5)
+        else:
+            chosen = predictions.classes[max(range(len(row)), key=row.__getitem__)]
+        writer.writerow([name, chosen, *(f"{p:.6f}" for p in row), *proof])
+    with write_atomically(path) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")

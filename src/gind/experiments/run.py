@@ -1,0 +1,231 @@
+"""A run: from a Spec to a directory with a trained, tested and certified model."""
+
+import dataclasses
+import math
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import filelock
+import torch
+from torch import nn
+
+from gind.certify import ModelCertificate, certify_model
+from gind.datasets import DataError, Dataset, Split
+from gind.experiments.artefact import CHECKPOINT, CONFIG, METRICS, REPORT, WEIGHTS, read_config, save_weights
+from gind.experiments.artefact import write_config, write_json
+from gind.experiments.data import load_data, prepare
+from gind.experiments.keys import ConfigError
+from gind.experiments.models import model_entry
+from gind.experiments.spec import Spec
+from gind.train import FitReport, MetricsFile, Observer, Problem, call, evaluate, fit, make_parts
+
+__all__ = ["Outcome", "RunError", "build_model", "certify_part", "run"]
+
+_BATCH = 128  # graphs per forward pass where nothing is trained
+
+
+class RunError(RuntimeError):
+    """A run that cannot be begun or go on; the message says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a run leaves: the report as written to report.json, and how training ended."""
+
+    directory: Path
+    report: dict[str, Any]
+    fit: FitReport
+    certificate: ModelCertificate | None
+
+
+def run(
+    spec: Spec,
+    directory: str | Path,
+    *,
+    root: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every: int = 10,
+    observers: Sequence[Observer] = (),
+) -> Outcome:
+    """Train, test and certify as `spec` says; everything that matters is in `directory` afterwards.
+
+    With `resume` a run that was stopped goes on, to the same bits. After a signal the outcome is not `fit.finished`
+    and there is no report.
+    """
+    directory = Path(directory)
+    dataset = load_data(spec.dataset, root, spec.data)
+    split = dataset.split(spec.split)
+    dataset, statistics = prepare(dataset, spec.data)
+    _check_task(spec, dataset)
+    model = build_model(spec, dataset)
+    problem = Problem.of(dataset, split, _BATCH)
+    with _own(directory):
+        _enter(directory, spec, resume, overwrite)
+        write_config(directory, spec, dataset)
+        report = fit(
+            model,
+            problem,
+            options=spec.train,
+            seed=spec.seed,
+            checkpoint=directory / CHECKPOINT,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            observers=[MetricsFile(directory / METRICS), *observers],
+        )
+        if not report.finished:
+            return Outcome(directory, {}, report, None)
+        save_weights(directory, model, spec.model, statistics)
+        certificate = certify_part(model, dataset, split)
+        content = _report(spec, dataset, split, model, report, certificate)
+        write_json(directory / REPORT, content)
+    return Outcome(directory, content, report, certificate)
+
+
+def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
+    """The model of a Spec with the initial weights of its seed; torch's generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(spec.seed)
+        entry = model_entry(spec.model)
+        return entry.for_data(dataset.task, dataset.num_features, dataset.num_classes, spec.model_options)
+
+
+def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> ModelCertificate | None:
+    """The certificate of the pass that predicts the test part, or everything if there is no split."""
+    index = torch.arange(len(dataset.graphs)) if split is None or dataset.task == "node" else split.test
+    if dataset.task == "node":
+        index = torch.empty(0, dtype=torch.long)  # one pass is over the whole graph, whatever rows count
+    parts = make_parts(dataset, index, _BATCH)
+
+    def forward() -> None:
+        for part in parts:
+            call(model, part)
+
+    return certify_model(model, forward)
+
+
+def _check_task(spec: Spec, dataset: Dataset) -> None:
+    tasks = model_entry(spec.model).tasks
+    if dataset.task not in tasks:
+        raise ConfigError(f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}.")
+
+
+@contextmanager
+def _own(directory: Path) -> Iterator[None]:
+    """The directory, for this process alone; a killed process holds nothing."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(directory / ".lock", timeout=0)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise RunError(f"Another process is training in {directory}. Wait for it, or choose another --out.") from error
+    except OSError as error:
+        raise RunError(f"{directory} cannot be written: {error.strerror or error}. Choose another --out.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
+    """Make sure that nothing is lost and nothing is mixed up."""
+    for leftover in directory.glob(".*.part"):
+        leftover.unlink(missing_ok=True)
+    if not (directory / CONFIG).exists():
+        return
+    if overwrite:
+        for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
+            (directory / name).unlink(missing_ok=True)
+        return
+    if not resume:
+        raise RunError(f"{directory} holds a run already. Go on with --resume, or choose another --out.")
+    earlier, _ = read_config(directory)
+    changed = _difference(earlier.table(), spec.table())
+    if changed:
+        raise RunError(
+            f"{directory} was started with other options ({changed}). Resume with the same, or choose another --out."
+        )
+
+
+def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """The first key that differs, with both values; how long to train may."""
+    for section in ("data", "model", "train"):
+        for key, value in now[section].items():
+            if before[section].get(key) != value and key not in ("epochs", "patience"):
+                return f"{key} was {before[section].get(key)!r}, is {value!r}"
+    for key in ("dataset", "split", "seed"):
+        if before[key] != now[key]:
+            return f"{key} was {before[key]!r}, is {now[key]!r}"
+    return ""
+
+
+def _report(
+    spec: Spec,
+    dataset: Dataset,
+    split: Split,
+    model: nn.Module,
+    trained: FitReport,
+    certificate: ModelCertificate | None,
+) -> dict[str, Any]:
+    test = None
+    if len(split.test):
+        test = evaluate(model, make_parts(dataset, split.test, _BATCH), dataset.task, dataset.metric)
+    return {
+        "dataset": dataset.name,
+        "model": spec.model,
+        "split": spec.split,
+        "seed": spec.seed,
+        "test": None if test is None else {dataset.metric: test.value, "loss": test.loss},
+        "validation": {dataset.metric: trained.best_value, "loss": trained.best_loss},
+        "majority": _majority(dataset, split),
+        "certificate": None if certificate is None else certificate_table(certificate),
+        "training": {
+            "epochs": len(trained.history),
+            "best_epoch": trained.best_epoch,
+            "stopped_by": trained.stopped_by,
+            "unsolved": sum(record.open for record in trained.history),
+            "parameters": sum(p.numel() for p in model.parameters()),
+        },
+        "seconds": trained.seconds,
+        "versions": versions(),
+        "config": spec.table(),
+    }
+
+
+def certificate_table(certificate: ModelCertificate) -> dict[str, Any]:
+    """A certificate for JSON; a bound that is not proven is null."""
+    return {
+        "residual": certificate.residual,
+        "bound": certificate.bound if math.isfinite(certificate.bound) else None,
+        "tolerance": certificate.tolerance,
+        "reached": certificate.reached,
+        "proven": certificate.proven,
+        "norm_K": [layer.norm_K for layer in certificate.layers],
+        "smoothness": [float(layer.smoothness.max()) for layer in certificate.layers],
+    }
+
+
+def _majority(dataset: Dataset, split: Split) -> float | None:
+    """Share of the test part that has the most frequent class of the training part."""
+    if dataset.task == "multilabel" or not len(split.test):
+        return None
+    y = dataset.graphs[0].y if dataset.task == "node" else torch.cat([graph.y for graph in dataset.graphs])
+    return float((y[split.test] == y[split.train].mode().values).double().mean())
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
+    packages = ("gind", "torch", "torch_geometric", "numpy", "numba")
+    found = {name: metadata.version(name) for name in packages}
+    return {**found, "python": platform.python_version(), "machine": platform.machine(), "threads": str(torch.get_num_threads())}
+
+
+def require_split(dataset: Dataset, number: int) -> Split:
+    """The split of that number; own data without labels has none."""
+    if not dataset.splits:
+        raise DataError(f"{dataset.name} has no labels to evaluate on.")
+    return dataset.split(number)

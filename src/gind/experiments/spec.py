@@ -1,0 +1,163 @@
+"""`Spec`: one run, in full: dataset, split, seed, model and its options, how it is trained. It is what config.toml holds.
+
+    dataset = "cora"
+    split = 0
+    seed = 0
+    [data]       how the data is prepared
+    [model]      name, and the model's own parameters
+    [train]      the fields of FitOptions
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gind.experiments.data import DataOptions, dataset_name
+from gind.experiments.keys import ConfigError, Key, keys_of, nearest, parse, plain
+from gind.experiments.models import KINDS, defaults, model_entry
+from gind.experiments.toml import parse_value
+from gind.train import FitOptions
+
+__all__ = ["Spec", "assignment", "keys_by_section", "make_spec"]
+
+_TOP = ("dataset", "split", "seed")
+_SECTIONS = ("data", "model", "train")
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """One run."""
+
+    dataset: str
+    split: int
+    seed: int
+    model: str
+    model_options: Mapping[str, Any]
+    """objects by key, defaults that were not touched left out"""
+    data: DataOptions
+    train: FitOptions
+
+    def table(self) -> dict[str, Any]:
+        """Everything as TOML has it, defaults included; `make_spec` takes it back."""
+        keys = model_entry(self.model).keys
+        options = {name: self.model_options.get(name, key.default) for name, key in keys.items()}
+        return {
+            "dataset": self.dataset,
+            "split": self.split,
+            "seed": self.seed,
+            "data": _plain(vars(self.data)),
+            "model": {"name": self.model, **_plain(options)},
+            "train": _plain(vars(self.train)),
+        }
+
+
+def make_spec(table: Mapping[str, Any], *, use_defaults: bool = True) -> Spec:
+    """A checked Spec of a table; keys may also stand at the top, outside of their section."""
+    name = _model_name(table)
+    keys = keys_by_section(name)
+    given = _sorted(table, keys)
+    dataset = given["top"].get("dataset")
+    if not isinstance(dataset, str):
+        raise ConfigError("No dataset is named. Give its name or a directory.")
+    if use_defaults:
+        # a file of defaults may name any key; what the user says goes over it
+        below = _sorted(defaults(name, dataset_name(dataset)), keys)
+        given = {section: _merged(below[section], given[section]) for section in given}
+    parsed = {
+        section: {key: parse(key, keys[section][key].type, value, KINDS) for key, value in given[section].items()}
+        for section in _SECTIONS
+    }
+    try:
+        return Spec(
+            dataset,
+            _number("split", given["top"].get("split", 0)),
+            _number("seed", given["top"].get("seed", 0)),
+            name,
+            parsed["model"],
+            DataOptions(**parsed["data"]),
+            FitOptions(**parsed["train"]),
+        )
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def keys_by_section(model: str) -> dict[str, dict[str, Key]]:
+    """All keys there are for a model."""
+    return {"data": keys_of(DataOptions), "model": model_entry(model).keys, "train": keys_of(FitOptions)}
+
+
+def assignment(text: str) -> dict[str, Any]:
+    """`key=value` or `key.sub=value` as a nested table."""
+    path, equals, value = text.partition("=")
+    parts = [part.strip().replace("-", "_") for part in path.split(".")]
+    if not equals or not all(parts):
+        raise ConfigError(f"Expected key=value, got {text!r}.")
+    table: Any = parse_value(value.strip())
+    for part in reversed(parts):
+        table = {part: table}
+    return dict(table)
+
+
+def combine(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Later tables over earlier ones, key by key."""
+    result: dict[str, Any] = {}
+    for table in tables:
+        result = _merged(result, table)
+    return result
+
+
+def _model_name(table: Mapping[str, Any]) -> str:
+    model = table.get("model", "gind")
+    name = model.get("name", "gind") if isinstance(model, Mapping) else model
+    if not isinstance(name, str):
+        raise ConfigError(f"model.name must be a text, got {name!r}.")
+    return name
+
+
+def _sorted(table: Mapping[str, Any], keys: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, Any]]:
+    """Every key in its section; unknown ones refused with the nearest name."""
+    given: dict[str, dict[str, Any]] = {section: {} for section in ("top", *_SECTIONS)}
+    known = {*_TOP, *(key for section in _SECTIONS for key in keys[section])}
+
+    def place(key: str, value: Any, sections: Sequence[str]) -> None:
+        home = next((section for section in sections if key in keys[section]), None)
+        if home is None:
+            among = known if len(sections) > 1 else set(keys[sections[0]])
+            where = "" if len(sections) > 1 else f" in [{sections[0]}]"
+            raise ConfigError(f"There is no key {key!r}{where}. {nearest(key, among)}")
+        given[home] = _merged(given[home], {key: value})
+
+    for key, value in table.items():
+        if key in _TOP:
+            given["top"][key] = value
+        elif key in _SECTIONS and isinstance(value, Mapping):
+            for inner, item in value.items():
+                if (key, inner) != ("model", "name"):
+                    place(inner, item, (key,))
+        elif key != "model":
+            place(key, value, _SECTIONS)
+    return given
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`above` over `below`; tables are merged, unless the one above says another kind."""
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        if isinstance(old, str) and isinstance(value, Mapping) and "kind" not in value:
+            old = {"kind": old}
+        if isinstance(old, Mapping) and isinstance(value, Mapping) and value.get("kind", old.get("kind")) == old.get("kind"):
+            result[key] = _merged(old, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _number(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ConfigError(f"{name} must be a whole number >= 0, got {value!r}.")
+    return value
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: plain(value, KINDS) for key, value in values.items()}

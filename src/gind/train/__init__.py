@@ -1,0 +1,45 @@
+"""Training: one loop for every model and every task, which cannot see the test part."""
+
+from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
+from gind.train.files import write_atomically
+from gind.train.loop import FitReport, fit, implicit_parameters
+from gind.train.metrics import METRICS
+from gind.train.observe import MetricsFile, Observer, TensorBoard
+from gind.train.options import FitOptions
+from gind.train.problem import Part, Problem, make_parts, split_of_masks
+from gind.train.progress import LiveProgress, PlainProgress, show_progress
+from gind.train.schedule import Constant, Cosine, Restarts, Schedule, StepDecay
+from gind.train.state import EpochRecord
+from gind.train.step import Evaluation, SolveStatistics, call, evaluate
+
+__all__ = [
+    "METRICS",
+    "CheckpointError",
+    "Constant",
+    "Cosine",
+    "EpochRecord",
+    "Evaluation",
+    "FitOptions",
+    "FitReport",
+    "LiveProgress",
+    "MetricsFile",
+    "Observer",
+    "Part",
+    "PlainProgress",
+    "Problem",
+    "Restarts",
+    "Schedule",
+    "SolveStatistics",
+    "StepDecay",
+    "TensorBoard",
+    "call",
+    "evaluate",
+    "fit",
+    "implicit_parameters",
+    "load_tensors",
+    "make_parts",
+    "save_tensors",
+    "show_progress",
+    "split_of_masks",
+    "write_atomically",
+]

@@ -1,0 +1,78 @@
+"""Saving and loading tensors with what describes them, in one safetensors file that is whole or not there."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.optim import Optimizer
+
+from gind.train.files import write_atomically
+
+__all__ = ["CheckpointError", "load_tensors", "optimizer_tensors", "restore_optimizer", "save_tensors", "section"]
+
+FORMAT = 1
+
+
+class CheckpointError(ValueError):
+    """A file of saved tensors that cannot be used; the message says why and what to do."""
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], kind: str) -> None:
+    """Write tensors and a JSON description, atomically."""
+    header = {"gind": json.dumps({"format": FORMAT, "kind": kind, **about})}
+    # safetensors refuses views of one memory; a clone costs little
+    whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    with write_atomically(path) as temporary:
+        save_file(whole, temporary, metadata=header)
+
+
+def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote, and refuse anything else."""
+    if not path.is_file():
+        raise CheckpointError(f"{path} does not exist.")
+    try:
+        with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). Delete it and train again.") from error
+    try:
+        about = json.loads(header["gind"])
+        matches = (about["format"], about["kind"]) == (FORMAT, kind)
+    except (KeyError, TypeError, ValueError):
+        matches, about = False, {}
+    if not matches:
+        found = about.get("kind", "something else") if isinstance(about, dict) else "something else"
+        raise CheckpointError(f"{path} does not hold a gind {kind} of format {FORMAT}, but {found}.")
+    return tensors, about
+
+
+def section(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under `prefix.`, without it."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
+    """The optimizer's state, flat: `<number of the parameter>.<name>`."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, values in state.items()
+        for name, value in values.items()
+    }
+
+
+def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put the state back; the parameter groups stay as they are."""
+    whole = optimizer.state_dict()
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})

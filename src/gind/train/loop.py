@@ -1,0 +1,210 @@
+"""`fit`: epochs of training, validation after each, the best weights at the end. It cannot see the test part."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Adam, AdamW, Optimizer
+from torch_geometric.data import Data
+
+from gind.datasets import DataError, Dataset, Split
+from gind.diffusion import Composition, Diffusion
+from gind.train.interrupt import Interrupt, catch_interrupt
+from gind.train.observe import Observer
+from gind.train.options import FitOptions
+from gind.train.problem import Problem
+from gind.train.state import EpochRecord, TrainingState, fingerprint
+from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step
+from gind.train.stopping import Patience
+from gind.train.wrap import as_problem
+
+__all__ = ["FitReport", "fit", "implicit_parameters"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FitReport:
+    """What a training did. The model holds the best weights on validation."""
+
+    metric: str
+    best_epoch: int
+    best_value: float
+    """the metric on validation at the best epoch"""
+    best_loss: float
+    stopped_by: str
+    """"patience", "epochs", or the name of a signal"""
+    history: tuple[EpochRecord, ...]
+
+    @property
+    def finished(self) -> bool:
+        """False if a signal ended the training; a checkpoint can be resumed."""
+        return self.stopped_by in ("patience", "epochs")
+
+    @property
+    def seconds(self) -> float:
+        """Time of all epochs, also of those before a resume."""
+        return sum(record.seconds for record in self.history)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.history)} epochs in {self.seconds:.1f} s (ended by {self.stopped_by}); best validation "
+            f"{self.metric} {self.best_value:.4f} at epoch {self.best_epoch}"
+        )
+
+
+def fit(
+    model: nn.Module,
+    data: Problem | Dataset | Data | Sequence[Data],
+    split: Split | int | None = None,
+    *,
+    options: FitOptions | None = None,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    observers: Sequence[Observer] = (),
+    **changes: Any,
+) -> FitReport:
+    """Train `model`, and leave it with the weights that were best on validation.
+
+    `data` is a PyG `Data` with train_mask and val_mask, a list of `Data` (one label each) with `split`, or a `Dataset`
+    with the number of a split. The model is called as model(x, edge_index), with edge_weight= and batch= where the
+    data has them. `changes` are fields of `FitOptions`:
+
+        report = gind.fit(model, data, epochs=200, lr=0.01)
+
+    With `checkpoint`, the state is written there every `checkpoint_every` epochs and on Ctrl-C or SIGTERM, and
+    `resume=True` goes on from it to the same bits as if there had been no stop.
+    """
+    options = dataclasses.replace(FitOptions() if options is None else options, **changes)
+    problem = as_problem(data, split, options.batch_size)
+    path = None if checkpoint is None else Path(checkpoint)
+    with torch.random.fork_rng(devices=[]), catch_interrupt() as interrupt:
+        torch.manual_seed(seed)
+        state = _start(model, problem, options, seed)
+        if resume and path is not None and path.exists():
+            state.load(path)
+        training = _Training(problem, options, state, interrupt, path, checkpoint_every, observers)
+        stopped_by = training.run()
+    if state.best:
+        model.load_state_dict(state.best)
+    model.eval()
+    best = state.patience
+    return FitReport(problem.metric, best.epoch, best.value, best.loss, stopped_by, tuple(state.history))
+
+
+def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of the equilibrium maps: K, U, γ of every Diffusion, and what `model.implicit_parameters()` says."""
+    own = getattr(model, "implicit_parameters", None)
+    if callable(own):
+        return list(own())
+    layers = (module for module in model.modules() if isinstance(module, Diffusion | Composition))
+    return list({id(p): p for layer in layers for p in layer.parameters()}.values())
+
+
+def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -> TrainingState:
+    if options.warm_start and len(problem.train) > 1:
+        raise DataError("`warm_start` is for one graph: with many, each step has other graphs. Leave it off.")
+    return TrainingState(
+        model,
+        _optimizer(model, options),
+        Patience(options.patience),
+        (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start)),
+        fingerprint(model, problem, options, seed),
+    )
+
+
+def _optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
+    implicit = implicit_parameters(model)
+    known = {id(parameter) for parameter in implicit}
+    explicit = [parameter for parameter in model.parameters() if id(parameter) not in known]
+    groups = [
+        {"params": explicit, "lr": options.lr, "weight_decay": options.weight_decay},
+        {"params": implicit, "lr": options.implicit_lr, "weight_decay": options.implicit_weight_decay},
+    ]
+    kind = {"adam": Adam, "adamw": AdamW}[options.optimizer]
+    return kind([group for group in groups if group["params"]])
+
+
+@dataclasses.dataclass
+class _Training:
+    """The loop."""
+
+    problem: Problem
+    options: FitOptions
+    state: TrainingState
+    interrupt: Interrupt
+    path: Path | None
+    checkpoint_every: int
+    observers: Sequence[Observer]
+
+    def run(self) -> str:
+        """Epoch after epoch; why it ended."""
+        with contextlib.ExitStack() as stack:
+            for observer in self.observers:
+                stack.callback(observer.end)
+                observer.start(self.state.history, self.options.epochs, self.problem.metric)
+            return self._run()
+
+    def _run(self) -> str:
+        state, options = self.state, self.options
+        rates = [float(group["lr"]) for group in state.optimizer.param_groups]
+        while True:
+            if state.patience.exhausted(state.epoch):
+                return self._end("patience")
+            if state.epoch >= options.epochs:
+                return self._end("epochs")
+            factor = options.schedule.factor(state.epoch + 1, options.epochs)
+            for group, rate in zip(state.optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+            record = self._epoch(state.epoch + 1)
+            state.history.append(record)
+            for observer in self.observers:
+                observer.epoch(record)
+            if self.interrupt.name is not None:
+                return self._end(self.interrupt.name)
+            if state.epoch % self.checkpoint_every == 0:
+                self._save()
+
+    def _end(self, reason: str) -> str:
+        self._save()
+        return reason
+
+    def _save(self) -> None:
+        if self.path is not None:
+            self.state.save(self.path)
+
+    def _epoch(self, number: int) -> EpochRecord:
+        state, options, problem = self.state, self.options, self.problem
+        start = time.perf_counter()
+        total, rows, solves = 0.0, 0, []
+        for part in problem.epoch(options.batch_size):
+            value, solutions = train_step(state.model, part, problem.task, state.optimizer, options.clip, state.warm[0])
+            total, rows = total + value * len(part.y), rows + len(part.y)
+            solves.append(SolveStatistics.of(solutions))
+        count = max(sum(s.solves for s in solves), 1)
+        val_loss = val = float("nan")
+        best, worst, unsolved = False, max(s.residual for s in solves), sum(s.open for s in solves)
+        if number % options.eval_every == 0 or number == options.epochs:
+            seen = evaluate(state.model, problem.val, problem.task, problem.metric, state.warm[1])
+            val_loss, val, worst = seen.loss, seen.value, max(worst, seen.solves.residual)
+            unsolved += seen.solves.open
+            best = state.patience.improves(number, val, val_loss)
+            if best:
+                state.keep_best()
+        return EpochRecord(
+            epoch=number,
+            loss=total / rows,
+            val_loss=val_loss,
+            val=val,
+            best=best,
+            steps=sum(s.steps * s.solves for s in solves) / count,
+            residual=worst,
+            gradient_steps=sum(s.gradient_steps * s.solves for s in solves) / count,
+            open=unsolved,
+            seconds=time.perf_counter() - start,
+        )

@@ -1,0 +1,108 @@
+"""`Problem`: what training sees. Labels of the test part are not in it, so no loop can look at them."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from gind.datasets import DataError, Dataset, Metric, Split, Task
+
+__all__ = ["Part", "Problem", "make_parts", "split_of_masks"]
+
+_INPUTS = ("x", "edge_index", "edge_weight")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """One forward pass: a graph or a batch of graphs without labels, the rows of the scores that count, their labels."""
+
+    data: Data
+    y: Tensor
+    rows: Tensor | None = None
+    """None: all rows"""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """Inputs, and the labels of the training and validation part."""
+
+    task: Task
+    metric: Metric
+    num_features: int
+    num_classes: int
+    train: tuple[Part, ...]
+    """one part for each graph"""
+    val: tuple[Part, ...]
+    """ready to be evaluated, in batches"""
+
+    @classmethod
+    def of(cls, dataset: Dataset, split: Split, batch_size: int = 32) -> "Problem":
+        """The problem of a dataset, one of its splits apart."""
+        for name in ("train", "val"):
+            if len(getattr(split, name)) == 0:
+                raise DataError(f"The {name} part of this split of {dataset.name} is empty. Take another split.")
+        return cls(
+            dataset.task,
+            dataset.metric,
+            dataset.num_features,
+            dataset.num_classes,
+            make_parts(dataset, split.train, 1),
+            make_parts(dataset, split.val, batch_size),
+        )
+
+    def epoch(self, batch_size: int) -> Iterator[Part]:
+        """The parts of one pass; several graphs come in random order, drawn from torch's global generator."""
+        if len(self.train) == 1:
+            yield self.train[0]
+            return
+        order = torch.randperm(len(self.train)).tolist()
+        for start in range(0, len(order), batch_size):
+            yield _collate([self.train[i] for i in order[start : start + batch_size]], self.task)
+
+
+def make_parts(dataset: Dataset, index: Tensor, batch_size: int) -> tuple[Part, ...]:
+    """The nodes or graphs of `index` as parts, `batch_size` graphs each."""
+    if dataset.task == "node":
+        (graph,) = dataset.graphs
+        y = graph.y[index]
+        if bool((y < 0).any()):
+            node = int(index[(y < 0).nonzero()[0]])
+            raise DataError(f"Node {node} of {dataset.name} is in a part of the split but has no label.")
+        return (Part(_inputs(graph), y, index),)
+    singles = [Part(_inputs(dataset.graphs[i]), dataset.graphs[i].y) for i in index.tolist()]
+    if batch_size == 1:
+        return tuple(singles)
+    return tuple(
+        _collate(singles[start : start + batch_size], dataset.task) for start in range(0, len(singles), batch_size)
+    )
+
+
+def split_of_masks(data: Data) -> Split:
+    """The split that a PyG `Data` carries as train_mask, val_mask and test_mask; nodes without label are left out."""
+
+    def index(name: str) -> Tensor:
+        mask = getattr(data, name, None)
+        if mask is None:
+            if name == "test_mask":
+                return torch.empty(0, dtype=torch.long)
+            raise DataError(f"The data has no `{name}`. Set it, or pass `split=Split(train, val, test)`.")
+        if mask.dim() != 1:
+            raise DataError(f"`{name}` has shape {tuple(mask.shape)}: several splits. Pass `split=` to choose one.")
+        return (mask.bool() & (data.y >= 0)).nonzero().flatten()
+
+    return Split(index("train_mask"), index("val_mask"), index("test_mask"))
+
+
+def _inputs(graph: Data) -> Data:
+    """The graph without its labels, or anything else that a model must not see."""
+    if graph.num_nodes == 0:
+        raise DataError("A graph without nodes cannot be classified. Leave it out.")
+    kept = {name: graph[name] for name in _INPUTS if name in graph and graph[name] is not None}
+    return Data(num_nodes=graph.num_nodes, **kept)
+
+
+def _collate(parts: Sequence[Part], task: Task) -> Part:
+    data = Batch.from_data_list([part.data for part in parts])
+    return Part(data, torch.cat([part.y.reshape(-1) if task == "graph" else part.y for part in parts]))

@@ -1,0 +1,129 @@
+"""One training step, one evaluation: how a model is called, and what its solves say."""
+
+import dataclasses
+import inspect
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from gind.datasets import Metric, Task
+from gind.equilibrium import ConvergenceWarning, Solution, watch
+from gind.train.metrics import loss, metric
+from gind.train.problem import Part
+
+__all__ = ["Evaluation", "SolveStatistics", "WarmStart", "call", "evaluate", "train_step"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SolveStatistics:
+    """What the equilibrium solves of an epoch did; all zero for a model without any."""
+
+    solves: int = 0
+    steps: float = 0.0
+    """mean over the solves"""
+    residual: float = 0.0
+    """the worst"""
+    gradient_steps: float = 0.0
+    """mean of the backward solves"""
+    open: int = 0
+    """solves that did not reach their tolerance"""
+
+    @classmethod
+    def of(cls, solutions: Sequence[Solution]) -> "SolveStatistics":
+        """Sum up."""
+        if not solutions:
+            return cls()
+        worst = max((float(s.residual.max()) if s.residual.numel() else 0.0) for s in solutions)
+        return cls(
+            len(solutions),
+            sum(s.steps for s in solutions) / len(solutions),
+            worst,
+            sum(s.gradient.steps for s in solutions) / len(solutions),
+            sum(not s.converged for s in solutions),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Loss and metric on some part of the data."""
+
+    loss: float
+    value: float
+    solves: SolveStatistics
+
+
+class WarmStart:
+    """The equilibria of the last pass, from which the next one starts; off, it does nothing."""
+
+    def __init__(self, model: nn.Module, on: bool) -> None:
+        self.on = on
+        self.values: list[Tensor] = []
+        if on and "z0" not in inspect.signature(model.forward).parameters:
+            raise ValueError(
+                f"`warm_start` needs a model whose forward takes `z0`; {type(model).__name__} does not. Leave it off."
+            )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What to pass to the model."""
+        return {"z0": self.values} if self.values else {}
+
+    def keep(self, solutions: Sequence[Solution]) -> None:
+        """Remember where this pass ended."""
+        if self.on:
+            # a copy outside of inference mode: training starts may need it
+            with torch.inference_mode(False):
+                self.values = [solution.value.detach().clone() for solution in solutions]
+
+
+def call(model: nn.Module, part: Part, **more: Any) -> Tensor:
+    """The scores of the rows that count: model(x, edge_index), with edge_weight and batch where there are any."""
+    optional = {name: part.data[name] for name in ("edge_weight", "batch") if part.data.get(name) is not None}
+    scores: Tensor = model(part.data.x, part.data.edge_index, **optional, **more)
+    return scores if part.rows is None else scores[part.rows]
+
+
+def train_step(
+    model: nn.Module, part: Part, task: Task, optimizer: Optimizer, clip: float | None, warm: WarmStart
+) -> tuple[float, list[Solution]]:
+    """One step of the optimizer; the loss before it, and the solves."""
+    model.train()
+    optimizer.zero_grad(set_to_none=True)
+    with watch() as solutions, warnings.catch_warnings():
+        # counted in the statistics of the epoch instead of printed once per step
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        value = loss(call(model, part, **warm.arguments), part.y, task)
+        value.backward()  # type: ignore[no-untyped-call]
+    if clip is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    warm.keep(solutions)
+    number = float(value.detach())
+    if not math.isfinite(number):
+        raise FloatingPointError(
+            f"The training loss is {number}. Lower `lr` or `implicit_lr`, set `clip`, or scale the features."
+        )
+    return number, solutions
+
+
+def evaluate(
+    model: nn.Module, parts: Iterable[Part], task: Task, name: Metric, warm: WarmStart | None = None
+) -> Evaluation:
+    """Loss and metric over all parts together, in evaluation mode."""
+    training = model.training
+    model.eval()
+    warm = WarmStart(model, False) if warm is None else warm
+    with torch.inference_mode(), watch() as solutions, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        parts = list(parts)
+        scores = torch.cat([call(model, part, **warm.arguments) for part in parts])
+        y = torch.cat([part.y.reshape(-1) if task == "graph" else part.y for part in parts])
+        warm.keep(solutions)
+        result = Evaluation(float(loss(scores, y, task)), metric(name, scores, y), SolveStatistics.of(solutions))
+    model.train(training)
+    return result
