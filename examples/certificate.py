@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits  # type: ignore[import-untyped]
-from sklearn.neighbors import kneighbors_graph  # type: ignore[import-untyped]
+from sklearn.datasets import load_digits
+from sklearn.neighbors import kneighbors_graph
 
 import gind
 from gind.kernels import implementation

@@ -7,7 +7,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gind.certify import Certificate, ModelCertificate, Prox, certificate, certify_model, energy, prox
+    from gind.certify import ModelCertificate, certify_model, energy
+    from gind.certify.certificate import Certificate, certificate
+    from gind.certify.prox import Prox, prox
     from gind.datasets import DataError, Dataset, Split
     from gind.diffusion import Composition, Decorrelation, Diffusion, FrozenNorm, Laplacian, LaplacianStep, LiveNorm
     from gind.equilibrium import (

@@ -23,7 +23,9 @@ def equal(one: Split, other: Split) -> bool:
 
 
 @given(y=LABELS, shares=SHARES, seed=st.integers(0, 5))
-def test_shares_of_one_split_all_that_is_labelled(y: torch.Tensor, shares: tuple[float, float, float], seed: int) -> None:
+def test_shares_of_one_split_all_that_is_labelled(
+    y: torch.Tensor, shares: tuple[float, float, float], seed: int
+) -> None:
     split = random_split(y, shares, seed)
     assert torch.equal(torch.cat(parts(split)).sort().values, torch.nonzero(y >= 0).flatten())
 
@@ -56,7 +58,10 @@ def test_large_classes_are_shared_within_one() -> None:
 
 def test_a_class_of_one_is_in_each_part_for_some_seed() -> None:
     y = torch.tensor([0] * 20 + [1] + [2] * 20)
-    homes = [next(k for k, part in enumerate(parts(random_split(y, (0.48, 0.32, 0.2), (7, i)))) if 20 in part) for i in range(40)]  # noqa: E501
+    homes = [
+        next(k for k, part in enumerate(parts(random_split(y, (0.48, 0.32, 0.2), (7, i)))) if 20 in part)
+        for i in range(40)
+    ]
     assert set(homes) == {0, 1, 2}
 
 
@@ -139,7 +144,7 @@ def test_what_cannot_be_split_is_refused() -> None:
     y = torch.tensor([0, 1, -1])
     with pytest.raises(DataError, match="no entry of `y` is labelled"):
         random_split(-torch.ones(3, dtype=torch.long), (0.5, 0.3, 0.2), 0)
-    with pytest.raises(DataError, match="between 2 and 2 .*got 3"):
+    with pytest.raises(DataError, match=r"between 2 and 2 .*got 3"):
         stratified_folds(y, 3, 0)
     with pytest.raises(DataError, match="val_fraction"):
         stratified_folds(y, 2, 0, val_fraction=1)

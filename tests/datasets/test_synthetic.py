@@ -1,5 +1,7 @@
 """Chains: against one written out, and refusals."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -46,6 +48,6 @@ def test_a_chain_of_one_node_has_no_edge() -> None:
         ({"width": 2, "classes": 3}, r"`width` of chains must be a whole number >= 3 \(the classes\), got 2"),
     ],
 )
-def test_other_chains_are_refused(options: dict[str, int], message: str) -> None:
+def test_other_chains_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         load("chains", **options)

@@ -13,10 +13,47 @@ import gind.datasets.entry as entries
 from gind.datasets import DATASETS, DataError, find, on_disk
 from gind.datasets.table import ALIASES, missing, nearest
 
-NAMES = """cora citeseer pubmed cornell cornell-pre2022 texas wisconsin chameleon squirrel chameleon-filtered
-squirrel-filtered chameleon-filtered-directed squirrel-filtered-directed actor minesweeper tolokers computers photo cs
-physics reed98 amherst41 johnshopkins55 cornell5 roman-empire amazon-ratings questions ppi mutag ptc_mr ptc cox2
-proteins nci1 chains digits wine breast-cancer karate""".split()
+NAMES = [
+    "cora",
+    "citeseer",
+    "pubmed",
+    "cornell",
+    "cornell-pre2022",
+    "texas",
+    "wisconsin",
+    "chameleon",
+    "squirrel",
+    "chameleon-filtered",
+    "squirrel-filtered",
+    "chameleon-filtered-directed",
+    "squirrel-filtered-directed",
+    "actor",
+    "minesweeper",
+    "tolokers",
+    "computers",
+    "photo",
+    "cs",
+    "physics",
+    "reed98",
+    "amherst41",
+    "johnshopkins55",
+    "cornell5",
+    "roman-empire",
+    "amazon-ratings",
+    "questions",
+    "ppi",
+    "mutag",
+    "ptc_mr",
+    "ptc",
+    "cox2",
+    "proteins",
+    "nci1",
+    "chains",
+    "digits",
+    "wine",
+    "breast-cancer",
+    "karate",
+]
 
 
 def test_the_table_has_the_promised_names_and_no_other() -> None:
@@ -76,13 +113,13 @@ def test_files_are_relative_and_named_once() -> None:
 
 
 def test_addresses_are_those_of_pyg() -> None:
-    assert entries.PLANETOID == datasets.Planetoid.url
+    assert datasets.Planetoid.url == entries.PLANETOID
     assert entries.GEOM_GCN == datasets.Planetoid.geom_gcn_url == datasets.WebKB.url == datasets.Actor.url
-    assert entries.GEOM_GCN_OLD == datasets.WikipediaNetwork.processed_url
-    assert entries.PLATONOV == heterophilous_graph_dataset.HeterophilousGraphDataset.url
+    assert datasets.WikipediaNetwork.processed_url == entries.GEOM_GCN_OLD
+    assert heterophilous_graph_dataset.HeterophilousGraphDataset.url == entries.PLATONOV
     assert f"{entries.BENCHMARK}/" == datasets.Amazon.url == datasets.Coauthor.url
-    assert entries.TU == datasets.TUDataset.url
-    assert entries.PPI == datasets.PPI.url
+    assert datasets.TUDataset.url == entries.TU
+    assert datasets.PPI.url == entries.PPI
     for name in ("reed98", "amherst41", "johnshopkins55", "cornell5"):
         address = linkx_dataset.LINKXDataset.datasets[name]["data.mat"]
         assert [file.url for file in DATASETS[name].files] == [address]

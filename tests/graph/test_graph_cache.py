@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from graphs import values
-from torch_geometric import EdgeIndex  # type: ignore[import-untyped]
+from torch_geometric import EdgeIndex
 
 from gind.graph import Graph, OutDegree, Symmetric, diffuse, incidence_norm
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import networkx as nx  # type: ignore[import-untyped]
+import networkx as nx
 import numpy as np
 import pytest
 import torch

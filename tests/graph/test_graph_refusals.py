@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch_geometric.data import Data  # type: ignore[import-untyped]
+from torch_geometric.data import Data
 
 from gind.graph import Graph
 

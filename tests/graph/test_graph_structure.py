@@ -10,8 +10,8 @@ from graphs import MODEST, Given, givens, values
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch_geometric import EdgeIndex  # type: ignore[import-untyped]
-from torch_geometric.data import Batch, Data  # type: ignore[import-untyped]
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Batch, Data
 
 from gind.graph import Graph, diffuse, diffuse_moments
 

@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-import mpmath  # type: ignore[import-untyped]
+import mpmath
 import numpy as np
 import pytest
 import torch

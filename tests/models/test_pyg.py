@@ -7,8 +7,8 @@ import pytest
 import torch
 from cases import GRAPHS, make_input
 from torch.testing import assert_close
-from torch_geometric import EdgeIndex  # type: ignore[import-untyped]
-from torch_geometric.data import Batch, Data  # type: ignore[import-untyped]
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Batch, Data
 
 import gind
 

@@ -1,5 +1,7 @@
 """GCN (Kipf and Welling, 2017), on PyG's `GCNConv`."""
 
+import itertools
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
@@ -20,18 +22,17 @@ class GCN(nn.Module):
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         self.dropout = dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(
-            GCNConv(a, b, cached=False, normalize=True) for a, b in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.convs = nn.ModuleList(GCNConv(a, b, cached=False, normalize=True) for a, b in itertools.pairwise(widths))
         # the first linear map is done by `project`, which takes sparse features
-        self.first = self.convs[0].lin
+        self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
         self.convs[0].lin = nn.Identity()
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
-        hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
+        weight: Tensor = self.first.weight  # type: ignore[assignment]
+        hidden = project(x, weight, dropout=self.dropout, training=self.training)
         for number, conv in enumerate(self.convs):
             if number:
                 hidden = F.dropout(hidden.relu(), self.dropout, self.training)

@@ -1,5 +1,6 @@
 """MLP: the honest floor, which does not see the graph."""
 
+import itertools
 from typing import Any
 
 import torch.nn.functional as F
@@ -21,7 +22,7 @@ class MLP(nn.Module):
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         self.dropout = dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
 
     def forward(self, x: Tensor, edge_index: Any = None, edge_weight: Any = None, batch: Any = None) -> Tensor:
         """Scores (nodes, out_channels)."""

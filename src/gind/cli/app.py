@@ -65,14 +65,17 @@ def train(
         request = commands.Request(
             {key: value for key, value in given.items() if value is not None}, model, config, tuple(set_ or ())
         )
-        commands.train(
-            request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet
-        )
+        commands.train(request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet)
 
 
 @app.command()
 def evaluate(
-    run: Run, dataset: Other = None, data: Data = None, split: int | None = None, json: Json = False, threads: Threads = None
+    run: Run,
+    dataset: Other = None,
+    data: Data = None,
+    split: int | None = None,
+    json: Json = False,
+    threads: Threads = None,
 ) -> None:
     """Metric and loss of a trained run on train, validation and test part."""
     with _errors():
@@ -146,7 +149,9 @@ def datasets_check(name: str, data: Data = None) -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
     if version:
         import gind
 

@@ -96,7 +96,9 @@ def predictions(console: Console, made: Predictions, path: Path) -> None:
     """How many, where, and how well certified."""
     console.print(f"{len(made.ids)} predictions: {escape(str(path))}", highlight=False, soft_wrap=True)
     if made.certificate is not None:
-        console.print(f"residual {made.certificate.residual:.3e}, distance to the equilibrium at most {made.certificate.bound:.3e}")
+        console.print(
+            f"residual {made.certificate.residual:.3e}, distance to the equilibrium ≤ {made.certificate.bound:.3e}"
+        )
 
 
 def keys(console: Console, model: str) -> None:
@@ -142,7 +144,9 @@ def doctor(console: Console, data: Path | None) -> None:
         table.add_row("kernels on cuda", implementation("cuda"))
     table.add_row("kernel cache", _kernel_cache())
     found = [name for name, entry in DATASETS.items() if entry.files and data is not None and on_disk(name, data)]
-    where = f"{data}: {', '.join(found) or 'none of the known datasets'}" if data else "none given (--data or GIND_DATA)"
+    where = (
+        f"{data}: {', '.join(found) or 'none of the known datasets'}" if data else "none given (--data or GIND_DATA)"
+    )
     table.add_row("data", escape(where))
     table.add_row("without files", ", ".join(name for name, entry in DATASETS.items() if not entry.files))
     console.print(table, highlight=False)
@@ -183,13 +187,28 @@ def datasets(console: Console, data: Path | None, as_json: bool) -> None:
     if as_json:
         console.print_json(json.dumps(rows))
         return
-    table = Table("name", "task", "metric", "graphs", "nodes", "edges", "features", "classes", "homophily", "dup.", "splits", "on disk")
+    table = Table(
+        "name",
+        "task",
+        "metric",
+        "graphs",
+        "nodes",
+        "edges",
+        "features",
+        "classes",
+        "homophily",
+        "dup.",
+        "splits",
+        "on disk",
+    )
     for row in rows:
         cells = [row[key] for key in ("name", "task", "metric", "graphs", "nodes", "edges", "features", "classes")]
         homophily = "-" if row["homophily"] is None else f"{row['homophily']:.3f}"
         duplicates = "-" if row["duplicates"] is None else str(row["duplicates"])
         mark = " [yellow]![/]" if row["defects"] else ""
-        table.add_row(f"{cells[0]}{mark}", *map(str, cells[1:]), homophily, duplicates, str(row["splits"]), str(row["on disk"]))
+        table.add_row(
+            f"{cells[0]}{mark}", *map(str, cells[1:]), homophily, duplicates, str(row["splits"]), str(row["on disk"])
+        )
     console.print(table)
     console.print(
         "edges: columns of edge_index; dup.: nodes that share label and neighbors with another; "

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.io
 import scipy.sparse
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric import datasets
 from torch_geometric.data import Data
-from torch_geometric.utils import remove_self_loops, to_undirected
+from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
 
 from gind.datasets.dataset import DataError, Split
 from gind.datasets.embedded import embedded
@@ -44,9 +46,8 @@ def read(entry: Entry, base: pathlib.Path | None, options: Mapping[str, Any]) ->
     """The set of `entry` from the files under `base` (None if it needs none)."""
     if base is None:
         return _without_files(entry, options)
-    reader = {"platonov": _platonov, "benchmark": _benchmark, "ppi": _ppi}.get(entry.source)
     try:
-        return reader(entry, base) if reader else _pyg(entry, base, options)
+        return _READERS[entry.source](entry, base) if entry.source in _READERS else _pyg(entry, base, options)
     except (DataError, MemoryError):
         raise
     except Exception as error:
@@ -95,16 +96,8 @@ def _open(entry: Entry, folder: str, options: Mapping[str, Any]) -> Any:
     match entry.source:
         case "planetoid":
             return datasets.Planetoid(folder, stem, split="geom-gcn")
-        case "webkb" if entry.name == "cornell-pre2022":
-            return datasets.WebKB(f"{folder}/{stem}", "cornell")
-        case "webkb":
-            return datasets.WebKB(folder, stem)
-        case "wikipedia":
-            return datasets.WikipediaNetwork(folder, stem, geom_gcn_preprocess=True)
         case "actor":
             return datasets.Actor(f"{folder}/{stem}")
-        case "facebook":
-            return datasets.LINKXDataset(folder, stem)
         case "tu":
             return datasets.TUDataset(folder, stem, use_node_attr=bool(options.get("attributes", False)))
     raise AssertionError(f"no reader of {entry.source}")
@@ -158,6 +151,46 @@ def _benchmark(entry: Entry, base: pathlib.Path) -> Opened:
     return Opened((data,), _numbers(int(y.max()) + 1))
 
 
+def _geom_gcn(entry: Entry, base: pathlib.Path) -> Opened:
+    """As PyG's `WebKB` and `WikipediaNetwork` read it, but ten times as fast."""
+    nodes, edges, *splits = (base / file.path for file in entry.files)
+    lines = [line.split("\t") for line in nodes.read_text().splitlines()[1:]]
+    x = torch.from_numpy(np.stack([_bits(line[1]) for line in lines]))
+    y = torch.tensor([int(line[2]) for line in lines])
+    edge_index = torch.from_numpy(np.loadtxt(edges, dtype=np.int64, skiprows=1).T.copy())
+    data = Data(x=compact(x, words=entry.words), edge_index=coalesce(edge_index, num_nodes=len(x)), y=y)
+    masks = [_arrays(path, ("train_mask", "val_mask", "test_mask")) for path in splits]
+    columns = (torch.from_numpy(np.stack(part, axis=1)) for part in zip(*masks, strict=True))
+    return Opened((data,), _numbers(int(y.max()) + 1), from_masks(*columns))
+
+
+def _bits(text: str) -> NDArray[np.uint8]:
+    """The numbers of "0,1,0", taken from every second byte: parsing ten million numbers takes seconds."""
+    raw = np.frombuffer(text.encode(), dtype=np.uint8)
+    bits = raw[::2] - ord("0")
+    if not bits.max(initial=0) <= 1 or not (raw[1::2] == ord(",")).all():
+        raise DataError(f"Expected features of 0 and 1 with commas between, got {text[:40]!r}. Is it another file?")
+    return bits
+
+
+def _facebook(entry: Entry, base: pathlib.Path) -> Opened:
+    """As PyG's `LINKXDataset` reads it, but never dense: each field of a profile is one-hot."""
+    content = scipy.io.loadmat(base / entry.files[0].path)
+    profile = content["local_info"].astype(np.int64)
+    fields = np.delete(profile, 1, axis=1)
+    values = [np.unique(field, return_inverse=True) for field in fields.T]
+    first = np.cumsum([0] + [len(known) for known, _ in values])
+    columns = np.stack([code + start for (_, code), start in zip(values, first[:-1], strict=True)], axis=1)
+    words = scipy.sparse.csr_matrix(
+        (np.ones(columns.size), columns.flatten(), np.arange(0, columns.size + 1, columns.shape[1])),
+        shape=(len(profile), first[-1]),
+    )
+    edge_index = torch.from_numpy(np.stack(content["A"].tocsr().nonzero())).long()
+    # gender: 1 or 2, 0 if not told
+    y = torch.from_numpy(profile[:, 1] - 1)
+    return Opened((Data(x=compact(words, words=entry.words), edge_index=edge_index, y=y),), _numbers(int(y.max()) + 1))
+
+
 def _ppi(entry: Entry, base: pathlib.Path) -> Opened:
     graphs, split = read_ppi((base / entry.files[0].path).parent)
     return Opened(graphs, _numbers(graphs[0].y.shape[1]), (split,))
@@ -173,3 +206,12 @@ def _arrays(path: pathlib.Path, keys: Iterable[str]) -> list[Any]:
 
 def _numbers(count: int) -> tuple[str, ...]:
     return tuple(str(number) for number in range(count))
+
+
+_READERS = {
+    "geom-gcn": _geom_gcn,
+    "platonov": _platonov,
+    "benchmark": _benchmark,
+    "facebook": _facebook,
+    "ppi": _ppi,
+}

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce
@@ -50,7 +49,8 @@ class Statistics:
 
 def statistics(dataset: Dataset) -> Statistics:
     """The statistics of `dataset`."""
-    counts = np.array([_edge_counts(data) for data in dataset.graphs])
+    distinct = [_pairs(data) for data in dataset.graphs]
+    counts = np.array([_edge_counts(data, ends) for data, ends in zip(dataset.graphs, distinct, strict=True)])
     edges, self_loops, looped_nodes, pairs, isolated = counts.sum(axis=0).tolist()
     sizes = [_num_nodes(data) for data in dataset.graphs]
     y = torch.cat([data.y for data in dataset.graphs])
@@ -70,7 +70,7 @@ def statistics(dataset: Dataset) -> Statistics:
         classes=dataset.num_classes,
         class_sizes=_class_sizes(y, dataset.num_classes),
         unlabelled=0 if y.dim() > 1 else int((y < 0).sum()),
-        homophily=None if whole is None else _homophily(whole),
+        homophily=None if whole is None else _homophily(whole, distinct[0]),
         duplicate_features=None if whole is None else _num_nodes(whole) - len(set(_rows(whole.x))),
         duplicated_nodes=None if whole is None else _duplicated_nodes(whole),
     )
@@ -80,21 +80,20 @@ def _num_nodes(data: Data) -> int:
     return int(data.x.shape[0])
 
 
-def _pairs(data: Data) -> NDArray[np.int64]:
+def _pairs(data: Data) -> Tensor:
     """Undirected edges (2, m), each once, without loops, smaller end first."""
-    low, high = data.edge_index.amin(dim=0).numpy(), data.edge_index.amax(dim=0).numpy()
-    n = _num_nodes(data)
-    keys = np.unique(low[low != high] * n + high[low != high])
-    return np.stack([keys // n, keys % n])
+    low, high = data.edge_index.amin(dim=0), data.edge_index.amax(dim=0)
+    pairs: Tensor = coalesce(torch.stack([low, high])[:, low != high], num_nodes=_num_nodes(data))
+    return pairs
 
 
-def _edge_counts(data: Data) -> tuple[int, int, int, int, int]:
+def _edge_counts(data: Data, pairs: Tensor) -> tuple[int, int, int, int, int]:
     """Columns of `edge_index`, loops among them, nodes with a loop, undirected edges, isolated nodes."""
     source, target = data.edge_index
     loops = source[source == target]
-    pairs = _pairs(data)
-    isolated = _num_nodes(data) - len(np.unique(pairs))
-    return len(source), len(loops), len(torch.unique(loops)), pairs.shape[1], isolated
+    isolated = torch.ones(_num_nodes(data), dtype=torch.bool)
+    isolated[pairs] = False
+    return len(source), len(loops), len(torch.unique(loops)), pairs.shape[1], int(isolated.sum())
 
 
 def _class_sizes(y: Tensor, classes: int) -> tuple[int, ...]:
@@ -102,11 +101,11 @@ def _class_sizes(y: Tensor, classes: int) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _homophily(data: Data) -> float | None:
+def _homophily(data: Data, pairs: Tensor) -> float | None:
     """None where no edge joins two labelled nodes."""
-    y = data.y.numpy()[_pairs(data)]
-    y = y[:, (y >= 0).all(axis=0)]
-    return float((y[0] == y[1]).mean()) if y.shape[1] else None
+    y = data.y[pairs]
+    y = y[:, (y >= 0).all(dim=0)]
+    return int((y[0] == y[1]).sum()) / y.shape[1] if y.shape[1] else None
 
 
 def _rows(matrix: Tensor) -> Iterator[bytes]:

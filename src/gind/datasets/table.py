@@ -43,7 +43,7 @@ _ENTRIES = (
     planetoid("PubMed", Counts(19717, 88648, 500, 3), _SHARES),
     geom_gcn(
         "cornell",
-        "webkb",
+        "geom-gcn",
         "cornell/raw",
         Counts(183, 298, 1703, 5),
         "Results published before July 2022 are of another file: `cornell-pre2022`.",
@@ -51,7 +51,7 @@ _ENTRIES = (
     ),
     geom_gcn(
         "cornell-pre2022",
-        "webkb",
+        "geom-gcn",
         "cornell_pre2022/cornell/raw",
         Counts(183, 298, 1703, 5),
         "Features and labels are those of Texas: the public file of Cornell was wrong until July 2022.",
@@ -60,16 +60,16 @@ _ENTRIES = (
     ),
     geom_gcn(
         "texas",
-        "webkb",
+        "geom-gcn",
         "texas/raw",
         Counts(183, 325, 1703, 5),
         "One class has a single node, which is outside the training part in splits 0, 1, 2 and 7.",
         _SHARES,
     ),
-    geom_gcn("wisconsin", "webkb", "wisconsin/raw", Counts(251, 515, 1703, 5), _SHARES),
+    geom_gcn("wisconsin", "geom-gcn", "wisconsin/raw", Counts(251, 515, 1703, 5), _SHARES),
     geom_gcn(
         "chameleon",
-        "wikipedia",
+        "geom-gcn",
         "chameleon/geom_gcn/raw",
         Counts(2277, 36101, 2325, 5),
         _LEAK.format(1249, 2277, "chameleon"),
@@ -78,7 +78,7 @@ _ENTRIES = (
     ),
     geom_gcn(
         "squirrel",
-        "wikipedia",
+        "geom-gcn",
         "squirrel/geom_gcn/raw",
         Counts(5201, 217073, 2089, 5),
         _LEAK.format(2519, 5201, "squirrel"),

@@ -1,10 +1,10 @@
 """The directory of a run: what lies in it, and how a trained model comes out of it again.
 
-    config.toml             the Spec, and under [trained] what the model was built for
-    weights.safetensors     the best weights on validation
-    report.json             results, certificate, versions, seconds
-    metrics.jsonl           a line per epoch
-    checkpoint.safetensors  where training stands, for --resume
+config.toml             the Spec, and under [trained] what the model was built for
+weights.safetensors     the best weights on validation
+report.json             results, certificate, versions, seconds
+metrics.jsonl           a line per epoch
+checkpoint.safetensors  where training stands, for --resume
 """
 
 import dataclasses
@@ -50,7 +50,9 @@ class Artefact:
             ("number of features", dataset.num_features, self.trained["features"]),
         ):
             if here != there:
-                raise DataError(f"The {name} of {dataset.name} is {here}, but {self.directory} was trained for {there}.")
+                raise DataError(
+                    f"The {name} of {dataset.name} is {here}, but {self.directory} was trained for {there}."
+                )
         known = tuple(self.trained["classes"])
         if dataset.classes and dataset.classes != known:
             unknown = [name for name in dataset.classes if name not in known]
@@ -104,7 +106,9 @@ def load_artefact(directory: str | Path) -> Artefact:
     tensors, about = load_tensors(path, "weights")
     if about.get("model") != spec.model:
         raise CheckpointError(f"{path} holds a {about.get('model')}, but {CONFIG} says {spec.model}.")
-    model = model_entry(spec.model).for_data(trained["task"], trained["features"], len(trained["classes"]), spec.model_options)
+    model = model_entry(spec.model).for_data(
+        trained["task"], trained["features"], len(trained["classes"]), spec.model_options
+    )
     try:
         model.load_state_dict(section(tensors, "model"))
     except RuntimeError as error:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -90,5 +90,5 @@ def _statistics(dataset: Dataset) -> dict[str, Tensor]:
 
 
 def _dense(x: Tensor) -> Tensor:
-    dense: Any = x if x.layout == torch.strided else x.to_dense()
+    dense: Tensor = x if x.layout == torch.strided else x.to_dense()
     return dense

@@ -42,7 +42,7 @@ class Key:
 
 def keys_of(target: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Key]:
     """The parameters of a class or function by name, without those that gather the rest (*args, **kwargs)."""
-    function = target.__init__ if isinstance(target, type) else target
+    function: Any = vars(target).get("__init__", target) if isinstance(target, type) else target
     hints = typing.get_type_hints(function)
     parameters = inspect.signature(target).parameters.values()
     gather = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -94,7 +94,9 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     writer = csv.writer(text, lineterminator="\n")
     certified = predictions.certificate
     proof = [] if certified is None else [f"{certified.residual:.3e}", f"{certified.bound:.3e}"]
-    writer.writerow(["id", "prediction", *(f"p({name})" for name in predictions.classes), *["residual", "bound"][: len(proof)]])
+    writer.writerow(
+        ["id", "prediction", *(f"p({name})" for name in predictions.classes), *["residual", "bound"][: len(proof)]]
+    )
     for name, row in zip(predictions.ids, predictions.probabilities.tolist(), strict=True):
         if predictions.multilabel:
             chosen = " ".join(label for label, p in zip(predictions.classes, row, strict=True) if p > 0.5)

@@ -15,8 +15,17 @@ from torch import nn
 
 from gind.certify import ModelCertificate, certify_model
 from gind.datasets import DataError, Dataset, Split
-from gind.experiments.artefact import CHECKPOINT, CONFIG, METRICS, REPORT, WEIGHTS, read_config, save_weights
-from gind.experiments.artefact import write_config, write_json
+from gind.experiments.artefact import (
+    CHECKPOINT,
+    CONFIG,
+    METRICS,
+    REPORT,
+    WEIGHTS,
+    read_config,
+    save_weights,
+    write_config,
+    write_json,
+)
 from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
@@ -111,7 +120,9 @@ def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> Mod
 def _check_task(spec: Spec, dataset: Dataset) -> None:
     tasks = model_entry(spec.model).tasks
     if dataset.task not in tasks:
-        raise ConfigError(f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}.")
+        raise ConfigError(
+            f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}."
+        )
 
 
 @contextmanager
@@ -221,7 +232,12 @@ def versions() -> dict[str, str]:
     """What the numbers were made with."""
     packages = ("gind", "torch", "torch_geometric", "numpy", "numba")
     found = {name: metadata.version(name) for name in packages}
-    return {**found, "python": platform.python_version(), "machine": platform.machine(), "threads": str(torch.get_num_threads())}
+    return {
+        **found,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": str(torch.get_num_threads()),
+    }
 
 
 def require_split(dataset: Dataset, number: int) -> Split:

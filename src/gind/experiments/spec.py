@@ -1,11 +1,11 @@
-"""`Spec`: one run, in full: dataset, split, seed, model and its options, how it is trained. It is what config.toml holds.
+"""`Spec`: one run in full, what config.toml holds.
 
-    dataset = "cora"
-    split = 0
-    seed = 0
-    [data]       how the data is prepared
-    [model]      name, and the model's own parameters
-    [train]      the fields of FitOptions
+dataset = "cora"
+split = 0
+seed = 0
+[data]       how the data is prepared
+[model]      name, and the model's own parameters
+[train]      the fields of FitOptions
 """
 
 import dataclasses
@@ -146,7 +146,11 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
         old = result.get(key)
         if isinstance(old, str) and isinstance(value, Mapping) and "kind" not in value:
             old = {"kind": old}
-        if isinstance(old, Mapping) and isinstance(value, Mapping) and value.get("kind", old.get("kind")) == old.get("kind"):
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and value.get("kind", old.get("kind")) == old.get("kind")
+        ):
             result[key] = _merged(old, value)
         else:
             result[key] = value

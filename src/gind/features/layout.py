@@ -8,7 +8,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 __all__ = ["CROSSOVER", "check", "choose_layout", "density"]
 
-CROSSOVER = 0.1
+CROSSOVER = 0.15
 """density up to which CSR is taken (docs/decisions/0007-sparse-input.md)"""
 _SMALL = 2**16  # entries of a dense matrix: below this, calling the sparse operators costs more than they save
 _LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -18,7 +18,7 @@ _checked: Any = WeakIdKeyDictionary()  # features → their version when they we
 def choose_layout(x: Tensor) -> Tensor:
     """The features as CSR if that makes `project` faster, else dense; the same object if nothing changes.
 
-    CSR if n d ≥ 65536 and density ≤ 0.1, in float32 or float64 and on the CPU, where this was measured. On other
+    CSR if n d ≥ 65536 and density ≤ 0.15, in float32 or float64 and on the CPU, where this was measured. On other
     devices dense stays dense and sparse becomes CSR. Features that require a gradient stay dense.
     """
     check(x)

@@ -36,7 +36,7 @@ def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
     if not path.is_file():
         raise CheckpointError(f"{path} does not exist.")
     try:
-        with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
     except (SafetensorError, OSError, ValueError) as error:
@@ -62,9 +62,7 @@ def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
     """The optimizer's state, flat: `<number of the parameter>.<name>`."""
     state = optimizer.state_dict()["state"]
     return {
-        f"{number}.{name}": torch.as_tensor(value)
-        for number, values in state.items()
-        for name, value in values.items()
+        f"{number}.{name}": torch.as_tensor(value) for number, values in state.items() for name, value in values.items()
     }
 
 

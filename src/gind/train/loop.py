@@ -98,7 +98,7 @@ def fit(
 
 
 def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters of the equilibrium maps: K, U, γ of every Diffusion, and what `model.implicit_parameters()` says."""
+    """K, U, γ of every Diffusion; or what `model.implicit_parameters()` says, if the model has that."""
     own = getattr(model, "implicit_parameters", None)
     if callable(own):
         return list(own())
@@ -126,8 +126,8 @@ def _optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
         {"params": explicit, "lr": options.lr, "weight_decay": options.weight_decay},
         {"params": implicit, "lr": options.implicit_lr, "weight_decay": options.implicit_weight_decay},
     ]
-    kind = {"adam": Adam, "adamw": AdamW}[options.optimizer]
-    return kind([group for group in groups if group["params"]])
+    kept = [group for group in groups if group["params"]]
+    return Adam(kept) if options.optimizer == "adam" else AdamW(kept)
 
 
 @dataclasses.dataclass

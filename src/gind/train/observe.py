@@ -60,7 +60,7 @@ class TensorBoard(Observer):
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise ModuleNotFoundError("TensorBoard is not installed: pip install 'gind[track]'.") from error
-        self._writer: Any = SummaryWriter(str(directory))  # type: ignore[no-untyped-call]
+        self._writer: Any = SummaryWriter(str(directory))
 
     def epoch(self, record: EpochRecord) -> None:
         """Write the numbers of this epoch."""

@@ -47,7 +47,7 @@ class FitOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise ValueError(f"`{name}` must be a finite number >= 0, got {value!r}.")
-        if self.clip is not None and not 0 < self.clip:
+        if self.clip is not None and not self.clip > 0:
             raise ValueError(f"`clip` must be a positive number or None, got {self.clip!r}.")
         if self.optimizer not in ("adam", "adamw"):
             raise ValueError(f"`optimizer` must be 'adam' or 'adamw', got {self.optimizer!r}.")

@@ -16,7 +16,7 @@ _INPUTS = ("x", "edge_index", "edge_weight")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part:
-    """One forward pass: a graph or a batch of graphs without labels, the rows of the scores that count, their labels."""
+    """One forward pass: a graph or a batch without labels, the rows of the scores that count, and their labels."""
 
     data: Data
     y: Tensor
@@ -90,7 +90,8 @@ def split_of_masks(data: Data) -> Split:
             raise DataError(f"The data has no `{name}`. Set it, or pass `split=Split(train, val, test)`.")
         if mask.dim() != 1:
             raise DataError(f"`{name}` has shape {tuple(mask.shape)}: several splits. Pass `split=` to choose one.")
-        return (mask.bool() & (data.y >= 0)).nonzero().flatten()
+        chosen: Tensor = mask.bool() & (data.y >= 0)
+        return chosen.nonzero().flatten()
 
     return Split(index("train_mask"), index("val_mask"), index("test_mask"))
 

@@ -89,7 +89,9 @@ class PlainProgress(Observer):
         numbers = _numbers(record, self._best, self._metric)
         width = len(str(self._epochs))
         self._console.print(
-            f"epoch {record.epoch:>{width}}/{self._epochs}  {numbers}  ETA {left:.0f} s", highlight=False, soft_wrap=True
+            f"epoch {record.epoch:>{width}}/{self._epochs}  {numbers}  ETA {left:.0f} s",
+            highlight=False,
+            soft_wrap=True,
         )
         self._shown, self._time = record.epoch, time.monotonic()
 

@@ -1,4 +1,4 @@
-"""Learning rate schedules: a factor of the learning rate as a function of the epoch alone, so that resuming is exact."""
+"""Learning rate schedules: a factor of the rate as a function of the epoch alone, so that resuming is exact."""
 
 import abc
 import dataclasses

@@ -1,7 +1,6 @@
 """Whatever a user has, as a `Problem`."""
 
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -38,17 +37,14 @@ def as_dataset(data: Dataset | Data | Sequence[Data]) -> Dataset:
         if not isinstance(graph.y, Tensor) or not isinstance(graph.x, Tensor):
             raise DataError("Every Data needs features `x` and labels `y` (tensors).")
     task = _task(data, graphs[0].y)
-    if task == "multilabel":
-        count = int(graphs[0].y.shape[1])
-    else:
-        count = int(max(int(graph.y.max()) for graph in graphs)) + 1
+    count = int(graphs[0].y.shape[1]) if task == "multilabel" else max(int(graph.y.max()) for graph in graphs) + 1
     metric: Metric = "micro_f1" if task == "multilabel" else "accuracy"
     return Dataset("the data", task, metric, graphs, tuple(map(str, range(count))), ())
 
 
 def _task(data: object, y: Tensor) -> Task:
     if y.dim() == 2 and y.shape[1] > 1:
-        return cast(Task, "multilabel")
+        return "multilabel"
     if y.dtype != torch.long:
         raise DataError(f"Labels `y` must be class numbers (torch.long), got {y.dtype}. Use `data.y.long()`.")
     return "node" if isinstance(data, Data) else "graph"

@@ -31,6 +31,7 @@ def _read(file: TextIO, place: Place, schema: Schema) -> Table:
     reader = csv.reader(
         _without_nul(itertools.chain([first], file), place),
         delimiter=max(",\t;", key=unquoted.count),
+        skipinitialspace=True,
         strict=True,  # else an open quote swallows the rest of the file
     )
     rows = _numbered(reader, place)

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import warnings
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gind.datasets.files.table import Numbers, Place, Table, check_names, is_num
 __all__ = ["NodeColumns", "features_of", "ids_of", "labels_of", "splits_of"]
 
 _PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
-_INTEGER = re.compile(r"([+-]?\d{1,18})(\.0*)?")  # 18 digits: int() refuses thousands of them
+_INTEGER = re.compile(r"([+-]?\d+)(\.0*)?")
 _SPARSE_BELOW = 0.2
 
 
@@ -100,7 +101,7 @@ def labels_of(table: Table, columns: NodeColumns) -> tuple[Tensor, tuple[str, ..
     if len(integers) == len(set(texts) - {""}):
         # pandas writes integers as 1.0 where one of them is missing
         texts = [integers.get(text, "") for text in texts]
-        classes = sorted(set(texts) - {""}, key=lambda text: (int(text), text))
+        classes = sorted(set(texts) - {""}, key=lambda text: (Decimal(text), text))  # int() refuses 5000 digits
     else:
         classes = sorted(set(texts) - {""})
     if columns.require_labels and len(classes) < 2:

@@ -22,7 +22,7 @@ def read_parquet(path: Path, schema: Schema) -> Table:
     try:
         # not read_table: it takes names of directories like "split=1" for columns
         content = parquet.ParquetFile(path).read()
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OSError) as error:  # OSError: damaged
         raise DataError(f"{path}: not a parquet file that pyarrow reads ({_first_line(error)}).") from None
     place = Place(str(path))
     given = list(content.schema.names)

@@ -55,29 +55,19 @@ def read_graph(
     columns = NodeColumns(label, split, require_labels)
     nodes, edges, file_directed = _read(Path(path), columns)
     ids = ids_of(nodes)
-    x = features_of(nodes)
     y, classes = labels_of(nodes, columns)
-    edge_index, weight = edges_of(edges, ids)
-    if not (file_directed if directed is None else directed):
-        edge_index, weight = both_directions(edge_index, weight, len(ids))
+    data = Data(x=features_of(nodes), y=y)
+    data.edge_index, weight = _edges(edges, ids, both=not (file_directed if directed is None else directed))
+    if weight is not None:
+        data.edge_weight = weight
     splits: tuple[Split, ...] = ()
     if require_labels:
         # (seed, number): the splits of neighboring seeds are all different
         seeds = [(seed, number) for number in range(num_random)]
         splits = splits_of(nodes, columns, y) or _random_splits(nodes.place, y, fractions, seeds)
-    data = Data(x=x, edge_index=edge_index, y=y)
-    if weight is not None:
-        data.edge_weight = weight
     whole = Path(path).resolve()
-    return Dataset(
-        name=whole.name if whole.is_dir() else whole.stem,
-        task="node",
-        metric="accuracy",
-        graphs=(data,),
-        classes=classes,
-        splits=splits,
-        node_ids=tuple(ids),
-    )
+    name = whole.name if whole.is_dir() else whole.stem
+    return Dataset(name, "node", "accuracy", (data,), classes, splits, tuple(ids))
 
 
 def feature_names(path: str | os.PathLike[str], *, label: str = "label", split: str = "split") -> tuple[str, ...]:
@@ -106,6 +96,11 @@ def _read(path: Path, columns: NodeColumns) -> tuple[Table, Table, bool]:
 
 def _read_columns(path: Path, schema: Schema) -> Table:
     return read_parquet(path, schema) if path.suffix == ".parquet" else read_delimited(path, schema)
+
+
+def _edges(table: Table, ids: dict[str, int], *, both: bool) -> tuple[Tensor, Tensor | None]:
+    edge_index, weight = edges_of(table, ids)
+    return both_directions(edge_index, weight, len(ids)) if both else (edge_index, weight)
 
 
 def _tables(directory: Path, stem: str) -> list[Path]:
