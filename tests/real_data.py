@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -40,3 +41,11 @@ def counted(name: str) -> Statistics:
     """Its statistics."""
     need(name)
     return _counted(name)
+
+
+def copy_files(name: str, folder: pathlib.Path) -> None:
+    """The files of `name` in a directory of the test's own."""
+    need(name)
+    for file in DATASETS[name].files:
+        (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file.path, folder / file.path)

@@ -55,6 +55,15 @@ def test_another_content_is_not_fine(copy: pathlib.Path) -> None:
     assert [count.name for count in report.counts if count.expected != count.measured] == ["edges"]
 
 
+def test_what_cannot_be_read_is_reported_not_raised(copy: pathlib.Path) -> None:
+    (copy / "MUTAG/raw/MUTAG_A.txt").write_text("not, numbers")
+    report = check("mutag", copy)
+    assert report.complete
+    assert not report.ok
+    assert report.problem is not None
+    assert report.problem.startswith("mutag: the files under")
+
+
 def test_what_needs_no_file_is_checked_too(tmp_path: pathlib.Path) -> None:
     report = check("karate", tmp_path)
     assert report.ok

@@ -240,3 +240,8 @@ def test_labels_that_are_not_required_are_still_checked(tmp_path: Path) -> None:
     path = put(tmp_path / "mygraph", nodes(NODES + "e,5,nan\n"))
     with pytest.raises(DataError, match="line 6, column 'label'"):
         read_graph(path, require_labels=False)
+
+
+def test_no_split_at_all_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="`num_random` must be at least 1"):
+        read_graph(put(tmp_path / "mygraph", nodes(NODES)), num_random=0)

@@ -1,18 +1,13 @@
 """`load`: every set on disk is what the table and the README of the data say, and its directory is only read."""
 
-import io
 import os
 import pathlib
-import shutil
-import urllib.error
-import urllib.request
-import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from real_data import GENERATED, ROOT, STORED, need, real
+from real_data import GENERATED, ROOT, STORED, copy_files, need, real
 from torch_geometric import datasets
 from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
@@ -42,31 +37,6 @@ def sizes(dataset: Dataset) -> list[tuple[int, int, int]]:
 
 def listing(folder: pathlib.Path) -> dict[pathlib.Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*")}
-
-
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
-    """No network, and an empty cache, whose path is returned."""
-
-    def refuse(url: str, timeout: float) -> Any:
-        raise urllib.error.URLError("no network")
-
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    monkeypatch.setenv("GIND_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("GIND_DATA", raising=False)
-    return tmp_path / "cache"
-
-
-def serve(monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes]) -> list[str]:
-    """Answers addresses by their last part; returns the list of what is asked for."""
-    asked: list[str] = []
-
-    def answer(url: str, timeout: float) -> Any:
-        asked.append(url)
-        return io.BytesIO(content[url.rpartition("/")[2]])
-
-    monkeypatch.setattr(urllib.request, "urlopen", answer)
-    return asked
 
 
 @pytest.mark.parametrize("name", [*STORED, *GENERATED])
@@ -140,7 +110,6 @@ def test_bags_of_words_are_sparse_when_few_words_are_used() -> None:
     [
         ("citeseer", lambda root: datasets.Planetoid(root, "CiteSeer", split="geom-gcn")),
         ("wisconsin", lambda root: datasets.WebKB(root, "wisconsin")),
-        ("chameleon", lambda root: datasets.WikipediaNetwork(root, "chameleon")),
         ("minesweeper", lambda root: datasets.HeterophilousGraphDataset(root, "minesweeper")),
         ("photo", lambda root: datasets.Amazon(root, "Photo")),
         ("reed98", lambda root: datasets.LINKXDataset(root, "reed98")),
@@ -148,9 +117,7 @@ def test_bags_of_words_are_sparse_when_few_words_are_used() -> None:
 )
 def test_graphs_are_those_of_pyg(name: str, opened: Any, tmp_path: pathlib.Path) -> None:
     ours = real(name).graphs[0]
-    for file in DATASETS[name].files:
-        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / file.path, tmp_path / file.path)
+    copy_files(name, tmp_path)
     theirs = opened(str(tmp_path))[0]
     assert torch.equal(ours.x.to_dense(), theirs.x)
     assert torch.equal(ours.edge_index, theirs.edge_index)
@@ -207,9 +174,7 @@ def test_only_words_are_made_sparse() -> None:
 @pytest.mark.parametrize("name", ["wisconsin", "mutag", "reed98", "chameleon-filtered"])
 def test_the_directory_is_only_read(name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     need(name)
-    for file in DATASETS[name].files:
-        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / file.path, tmp_path / file.path)
+    copy_files(name, tmp_path)
     before, temporary = listing(tmp_path), set(pathlib.Path(os.environ.get("TMPDIR", "/tmp")).glob("gind-*"))
     load(name, tmp_path)
     assert listing(tmp_path) == before
@@ -224,12 +189,6 @@ def test_a_system_without_links_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     need("texas")
     monkeypatch.setattr(pathlib.Path, "symlink_to", refuse)
     assert torch.equal(load("texas", ROOT).graphs[0].y, real("texas").graphs[0].y)
-
-
-def test_the_environment_names_the_directory(monkeypatch: pytest.MonkeyPatch, offline: pathlib.Path) -> None:
-    need("texas")
-    monkeypatch.setenv("GIND_DATA", str(ROOT))
-    assert load("Texas").num_features == 1703
 
 
 def test_random_splits_and_folds_replace_the_published_on_request() -> None:
@@ -256,81 +215,6 @@ def test_random_splits_and_folds_replace_the_published_on_request() -> None:
 def test_what_is_not_there_is_refused(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         load(name, **options)
-
-
-def test_without_files_and_network_the_error_says_what_to_do(offline: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    expected = r"^texas: 12 of 12 files are not under .*: texas/raw/out1_node_feature_label.txt, .* and 9 more; and "
-    expected += r"downloading failed \(URLError: .*no network.*\). Put them under .* `--data DIR` or set GIND_DATA.$"
-    for root in (tmp_path, None):
-        with pytest.raises(DataError, match=expected):
-            load("texas", root)
-    with pytest.raises(DataError, match=r"PTC_A.txt has no public address"):
-        load("ptc", tmp_path)
-    with pytest.raises(DataError, match=r"absent is not a directory. Correct `--data DIR`"):
-        load("texas", tmp_path / "absent")
-
-
-def test_missing_files_are_named(offline: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    need("mutag")
-    shutil.copytree(ROOT / "MUTAG", tmp_path / "MUTAG")
-    (tmp_path / "MUTAG/raw/MUTAG_A.txt").unlink()
-    with pytest.raises(
-        DataError, match=r"mutag: 1 of 4 files are not under .*: MUTAG/raw/MUTAG_A.txt; and downloading"
-    ):
-        load("mutag", tmp_path)
-
-
-def test_a_download_is_kept_and_not_repeated(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = io.BytesIO()
-    masks = np.eye(4, dtype=bool)[:1].repeat(10, axis=0)
-    parts: dict[str, Any] = {
-        "train_masks": masks,
-        "val_masks": np.roll(masks, 1, 1),
-        "test_masks": np.roll(masks, 2, 1),
-    }
-    edges, labels = np.array([[0, 1], [1, 2]]), np.array([0, 1, 1, 0])
-    np.savez(content, node_features=np.ones((4, 7)), node_labels=labels, edges=edges, **parts)
-    asked = serve(monkeypatch, {"minesweeper.npz": content.getvalue()})
-    for _ in range(2):
-        dataset = load("minesweeper")
-    assert asked == [DATASETS["minesweeper"].files[0].url]
-    assert sorted(path.name for path in offline.rglob("*") if path.is_file()) == ["minesweeper.npz"]
-    assert dataset.graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
-    assert dataset.graphs[0].x.dtype == torch.float32
-    assert dataset.splits[9].val.tolist() == [1]
-
-
-def test_an_archive_is_unpacked_by_the_names_of_its_files(
-    offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = {
-        "A": "1, 2\n4, 3\n",
-        "graph_indicator": "1\n1\n2\n2\n",
-        "graph_labels": "1\n-1\n",
-        "node_labels": "0\n1\n1\n1\n",
-    }
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for part, text in texts.items():
-            archive.writestr(f"../elsewhere/MUTAG_{part}.txt", text)
-    serve(monkeypatch, {"MUTAG.zip": content.getvalue()})
-    dataset = load("mutag", folds=2)
-    assert [data.x.tolist() for data in dataset.graphs] == [[[1, 0], [0, 1]], [[0, 1], [0, 1]]]
-    assert {path.parent for path in offline.rglob("*") if path.is_file()} == {offline / "MUTAG/raw"}
-
-
-def test_a_broken_download_leaves_nothing(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            raise TimeoutError("timed out")
-
-    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: Broken())
-    with pytest.raises(DataError, match="TimeoutError: timed out"):
-        load("minesweeper")
-    assert not [path for path in offline.rglob("*") if path.is_file()]
-    serve(monkeypatch, {"MUTAG.zip": b"not an archive"})
-    with pytest.raises(DataError, match="BadZipFile"):
-        load("mutag")
 
 
 def test_features_other_than_words_are_refused(tmp_path: pathlib.Path) -> None:

@@ -33,12 +33,14 @@ class CountCheck:
 
 @dataclasses.dataclass(frozen=True)
 class CheckReport:
-    """What `check` found; counts are empty where files are missing."""
+    """What `check` found; counts are empty where files are missing or cannot be read."""
 
     name: str
     files: tuple[FileCheck, ...]
     counts: tuple[CountCheck, ...]
     defects: tuple[str, ...]
+    problem: str | None = None
+    """why the files cannot be read"""
 
     @property
     def complete(self) -> bool:
@@ -47,8 +49,9 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """All files are there and no count is off; a file may differ in bytes (line ends, a rewritten archive)."""
-        return self.complete and all(count.expected == count.measured for count in self.counts)
+        """All files are there and readable and no count is off; bytes may differ (line ends, another archive)."""
+        readable = self.complete and self.problem is None
+        return readable and all(count.expected == count.measured for count in self.counts)
 
 
 def check(name: str, root: str | os.PathLike[str]) -> CheckReport:
@@ -59,10 +62,14 @@ def check(name: str, root: str | os.PathLike[str]) -> CheckReport:
     if not report.complete:
         return report
     # imported here: to say what is on disk must not wait for torch
+    from gind.datasets.dataset import DataError
     from gind.datasets.load import load
     from gind.datasets.statistics import statistics
 
-    measured = statistics(load(name, root))
+    try:
+        measured = statistics(load(name, root))
+    except DataError as error:
+        return dataclasses.replace(report, problem=str(error))
     counts = tuple(
         CountCheck(field, expected, getattr(measured, field))
         for field, expected in dataclasses.asdict(entry.counts).items()

@@ -1,5 +1,6 @@
 """Where the files of a dataset are: in the user's directory, else in our cache, else downloaded into it."""
 
+import http.client
 import logging
 import os
 import pathlib
@@ -7,6 +8,7 @@ import shutil
 import tempfile
 import urllib.request
 import zipfile
+from typing import IO
 
 from gind.datasets.dataset import DataError
 from gind.datasets.entry import Entry, RawFile
@@ -38,20 +40,26 @@ def locate(entry: Entry, root: str | os.PathLike[str] | None = None) -> pathlib.
     absent = set(missing(entry, cache))
     try:
         _download([file for file in entry.files if file.path in absent], cache)
-    except (OSError, zipfile.BadZipFile, EOFError, LookupError) as error:
+    except (OSError, http.client.HTTPException, zipfile.BadZipFile, LookupError) as error:
         # OSError: urllib's refusals, timeouts and TLS errors all are; so is a cache that cannot be written
         raise DataError(_refusal(entry, local, cache, error)) from error
     return cache
 
 
 def fetch(url: str, path: pathlib.Path) -> None:
-    """The file at `url`, written to `path` whole or not at all."""
+    """The file at `url`, written to `path`."""
     log.info("downloading %s", url)
+    with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
+        _write(response, path)
+
+
+def _write(source: IO[bytes], path: pathlib.Path) -> None:
+    """All of `source` at `path`, or nothing: half a file would be taken for a whole one next time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = pathlib.Path(folder) / "part"
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response, part.open("wb") as target:
-            shutil.copyfileobj(response, target)
+        part = pathlib.Path(folder) / path.name
+        with part.open("wb") as target:
+            shutil.copyfileobj(source, target)
         part.replace(path)
 
 
@@ -62,10 +70,10 @@ def _download(files: list[RawFile], cache: pathlib.Path) -> None:
         if not file.url.endswith(".zip"):
             fetch(file.url, cache / file.path)
     for url in sorted({file.url for file in files if file.url.endswith(".zip")}):
-        archive = cache / url.rpartition("/")[2]
-        fetch(url, archive)
-        _unpack(archive, [cache / file.path for file in files if file.url == url])
-        archive.unlink()
+        with tempfile.TemporaryDirectory(prefix="gind-") as folder:
+            archive = pathlib.Path(folder) / url.rpartition("/")[2]
+            fetch(url, archive)
+            _unpack(archive, [cache / file.path for file in files if file.url == url])
 
 
 def _unpack(archive: pathlib.Path, paths: list[pathlib.Path]) -> None:
@@ -75,8 +83,8 @@ def _unpack(archive: pathlib.Path, paths: list[pathlib.Path]) -> None:
         for path in paths:
             if path.name not in members:
                 raise LookupError(f"{archive.name} does not hold {path.name}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read(members[path.name]))
+            with content.open(members[path.name]) as source:
+                _write(source, path)
 
 
 def _refusal(entry: Entry, local: pathlib.Path | None, cache: pathlib.Path, error: Exception) -> str:

@@ -127,7 +127,7 @@ def _plain(data: Data, *, words: bool = False) -> Data:
 def _platonov(entry: Entry, base: pathlib.Path) -> Opened:
     keys = ("node_features", "node_labels", "edges", "train_masks", "val_masks", "test_masks")
     x, y, edges, *masks = (torch.from_numpy(array) for array in _arrays(base / entry.files[0].path, keys))
-    edge_index = edges.t().contiguous()
+    edge_index, y = edges.t().contiguous().long(), y.long()
     if not entry.directed:
         edge_index = to_undirected(edge_index, num_nodes=len(x))
     data = Data(x=compact(x, words=entry.words), edge_index=edge_index, y=y)

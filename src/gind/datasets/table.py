@@ -121,7 +121,7 @@ _ENTRIES = (
         "Two of the 21 node labels occur nowhere.",
         url="",
     ),
-    tu("COX2", Counts(19252, 40578, 35, 2, graphs=467), attributes=True),
+    tu("COX2", Counts(19252, 40578, 35, 2, graphs=467), "27 of the 35 node labels occur nowhere.", attributes=True),
     tu("PROTEINS", Counts(43471, 162088, 3, 2, graphs=1113), _ISOLATED.format(5), attributes=True),
     tu("NCI1", Counts(122747, 265506, 37, 2, graphs=4110), _ISOLATED.format(399)),
     Entry(

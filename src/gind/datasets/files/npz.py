@@ -88,7 +88,8 @@ def _rows_of_edges(place: Place, arrays: dict[str, Array]) -> list[Array]:
 
 def _load(place: Place, known: Collection[str]) -> dict[str, Array]:
     try:
-        with np.load(place.source, allow_pickle=False) as archive:
+        # opened here: numpy leaves a damaged file open
+        with open(place.source, "rb") as file, np.load(file, allow_pickle=False) as archive:
             if unknown := [name for name in archive.files if name not in known]:
                 raise place.error(f"not one of the arrays that are read: {', '.join(known)}.", column=unknown[0])
             return {name: _member(place, archive, name) for name in archive.files}

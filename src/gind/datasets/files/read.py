@@ -140,6 +140,8 @@ def _table_of(directory: Path, stem: str) -> Path:
 def _random_splits(
     place: Place, y: Tensor, fractions: Sequence[float], seeds: Sequence[tuple[int, int]]
 ) -> tuple[Split, ...]:
+    if not seeds:
+        raise ValueError("`num_random` must be at least 1: the nodes have no column with a split.")
     splits = tuple(random_split(y, fractions, seed) for seed in seeds)
     for split in splits:
         for part in ("train", "val", "test"):

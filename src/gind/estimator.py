@@ -1,0 +1,331 @@
+"""`GINDClassifier`: the model behind scikit-learn's interface, for tables and for graphs."""
+
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gind import train
+from gind.certify import certify_model
+from gind.datasets import random_split
+from gind.graph import Row
+from gind.models import GIND
+from gind.train import FitOptions, Part, Problem, show_progress
+
+__all__ = ["GINDClassifier"]
+
+Integers = NDArray[np.int64]
+Edges = tuple[Tensor, Tensor | None]  # edge_index (2, E) and the weights, None if all are 1
+
+# arguments of GIND that the classifier sets itself
+_TAKEN = {"in_channels", "hidden_channels", "out_channels", "num_layers", "dropout", "task", "pooling"}
+
+
+class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Node classification by the equilibrium of a graph diffusion, semi-supervised where labels are missing.
+
+    hidden, layers       width of the model and number of its implicit layers
+    dropout              rate on the features and before the head
+    neighbors            nearest neighbors that are joined where no graph is given (at most all other rows)
+    epochs, patience     passes at most, and passes without a better validation accuracy (0: no limit) before the end
+    lr, weight_decay     of the encoder and the head
+    implicit_lr          learning rate of the implicit layers
+    validation_fraction  share of the labelled nodes, drawn by class, that chooses the best epoch and does not train.
+                         If it has fewer nodes than there are classes, or a class has fewer than 3, all labelled nodes
+                         train and choose
+    unlabelled           the value of `y` that marks a node without label: -1 as in `sklearn.semi_supervised`, "", or
+                         nan (which None in `y` is too). None: every node has a label
+    random_state         an int gives the same model on every call
+    options              further arguments of `GIND` and `Diffusion`; `scaling` is `Row()` unless given here
+
+    After `fit`: classes_, n_features_in_, feature_names_in_ (of a DataFrame), model_ (the `GIND`), report_ (the
+    `FitReport`), certificate_ (the `ModelCertificate` of the last pass over all nodes), transduction_ (the predicted
+    label of every node), validation_ (the nodes that were held out, maybe none), n_iter_ (epochs).
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 64,
+        layers: int = 1,
+        dropout: float = 0.5,
+        neighbors: int = 10,
+        epochs: int = 300,
+        patience: int = 50,
+        lr: float = 0.01,
+        weight_decay: float = 5e-4,
+        implicit_lr: float = 1e-3,
+        validation_fraction: float = 0.1,
+        unlabelled: Any = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.layers = layers
+        self.dropout = dropout
+        self.neighbors = neighbors
+        self.epochs = epochs
+        self.patience = patience
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.implicit_lr = implicit_lr
+        self.validation_fraction = validation_fraction
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+        self.verbose = verbose
+        self.options = options
+
+    def fit(self, X: Any, y: Any, graph: Any = None) -> "GINDClassifier":
+        """Train on the rows of `X` (nodes, features), dense or scipy sparse, and their labels `y`.
+
+        `graph` is a scipy sparse adjacency matrix (its values are weights) or an integer `edge_index` (2, edges);
+        without one the nearest neighbors of each row are joined. Ctrl-C acts when the estimator is usable.
+        """
+        params = self._checked_params()
+        # only a missing `y` is for scikit-learn to refuse: it may hold markers that scikit-learn would refuse too
+        X = _canonical(validate_data(self, X, None if y is None else "no_validation", **_ACCEPT, ensure_min_samples=2))
+        self.classes_, codes = _encode(y, X, self.unlabelled)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._X, self._index = X, None
+        if graph is None:
+            self._index = NearestNeighbors(n_neighbors=min(params["neighbors"], X.shape[0] - 1)).fit(X)
+            graph = self._index.kneighbors_graph()
+        self._edges = _edges(graph, X.shape[0])
+        training, self.validation_ = _split(codes, params["validation_fraction"], seed)
+        self.model_ = self._make_model(params, seed)
+        problem = self._problem(codes, training, self.validation_ if len(self.validation_) else training)
+        names = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")
+        self.report_ = train.fit(
+            self.model_,
+            problem,
+            options=FitOptions(**{name: params[name] for name in names}),
+            seed=seed,
+            observers=[show_progress(Console())] if self.verbose else [],
+        )
+        self.n_iter_ = len(self.report_.history)
+        scores: list[Tensor] = []
+        data = problem.train[0].data
+        self.certificate_ = certify_model(self.model_, lambda: scores.append(self.model_(data.x, *self._edges)))
+        self.transduction_ = self.classes_[scores[0].argmax(dim=1).numpy()]
+        if not self.report_.finished:
+            # so far the signal only ended the training: a grid search around this must end as well
+            signal.raise_signal(signal.Signals[self.report_.stopped_by])
+        return self
+
+    def decision_function(self, X: Any, graph: Any = None) -> NDArray[np.float64]:
+        """Scores (rows, classes); for two classes the second score minus the first (rows,). See `predict_proba`."""
+        scores = self._scores(X, graph)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any, graph: Any = None) -> NDArray[np.float64]:
+        """Probabilities (rows, classes).
+
+        With `graph`, the rows of `X` are the nodes of that graph, and the training nodes play no part. Without, a row
+        that equals one of the training is that node, and every other row is joined to its nearest training rows: the
+        equilibrium is that of the whole, so new rows that share neighbors influence each other a little. If `fit`
+        was given a graph, there is no way to tell how new rows are joined, and only the `X` of `fit` needs no graph.
+        """
+        scores = self._scores(X, graph)
+        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:
+        """The most probable label of every row; see `predict_proba`."""
+        scores = self._scores(X, graph)
+        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
+        """Accuracy on labelled rows; see `predict_proba`."""
+        return float(accuracy_score(y, self.predict(X, graph), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _checked_params(self) -> dict[str, Any]:
+        """The parameters as plain Python numbers (a grid search passes those of NumPy), refused if wrong."""
+        params = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        for name in ("hidden", "layers", "neighbors"):
+            value = params[name]
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{name}` must be an int >= 1, got {value!r}.")
+        fraction = params["validation_fraction"]
+        if not isinstance(fraction, float) or not 0 < fraction < 1:
+            raise ValueError(f"`validation_fraction` must be a share between 0 and 1, got {fraction!r}.")
+        if not isinstance(self.options, Mapping | None):
+            raise TypeError(f"`options` must be a dict of arguments of GIND, or None, got {self.options!r}.")
+        if taken := sorted(_TAKEN & set(self.options or ())):
+            raise ValueError(f"`options` must not hold {taken}: these are set by parameters of GINDClassifier.")
+        return params
+
+    def _make_model(self, params: dict[str, Any], seed: int) -> GIND:
+        options = {"scaling": Row(), **(self.options or {})}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return GIND(
+                self.n_features_in_,
+                params["hidden"],
+                len(self.classes_),
+                params["layers"],
+                dropout=params["dropout"],
+                **options,
+            )
+
+    def _problem(self, codes: Integers, training: Integers, validation: Integers) -> Problem:
+        edge_index, edge_weight = self._edges
+        data = Data(x=_tensor(self._X), edge_index=edge_index, edge_weight=edge_weight)
+
+        def part(index: Integers) -> tuple[Part]:
+            return (Part(data, torch.from_numpy(codes[index]), torch.from_numpy(index)),)
+
+        return Problem(
+            "node", "accuracy", self.n_features_in_, len(self.classes_), part(training), part(validation)
+        )
+
+    def _scores(self, X: Any, graph: Any) -> NDArray[np.float64]:
+        """(rows, classes) for the rows of `X`."""
+        check_is_fitted(self)
+        X = _canonical(validate_data(self, X, **_ACCEPT, reset=False))
+        if graph is not None:
+            nodes, edges = np.arange(X.shape[0]), _edges(graph, X.shape[0])
+        else:
+            X, edges, nodes = self._joined(X)
+        with torch.no_grad():
+            scores: Tensor = self.model_(_tensor(X), *edges)
+        result: NDArray[np.float64] = scores[torch.from_numpy(nodes)].double().numpy()
+        return result
+
+    def _joined(self, X: Any) -> tuple[Any, Edges, Integers]:
+        """The training rows and the new ones of `X`, the edges among them all, and the node of each row of `X`."""
+        X = _as_layout_of(self._X, X)
+        keys, known = _keys(X), _keys(self._X)
+        if keys == known:  # not by row: rows of a training that are equal to each other have neighbors of their own
+            return self._X, self._edges, np.arange(len(keys))
+        if self._index is None:
+            raise ValueError(
+                "The model was fitted on a given graph, and `X` is not the `X` of `fit`, so how its rows are joined "
+                "is unknown. Pass `graph=`, with one node for each row of `X`."
+            )
+        first = dict(reversed([(key, node) for node, key in enumerate(known)]))
+        nodes = np.array([first.get(key, -1) for key in keys], dtype=np.int64)
+        new = nodes < 0
+        if not new.any():
+            return self._X, self._edges, nodes
+        nodes[new] = len(known) + np.arange(int(new.sum()))
+        nearest = self._index.kneighbors_graph(X[new]).tocoo()
+        joints = torch.from_numpy(np.stack([len(known) + nearest.row, nearest.col]).astype(np.int64))
+        edge_index, edge_weight = self._edges
+        assert edge_weight is None  # a graph of nearest neighbors
+        rows = sp.vstack([self._X, X[new]], format="csr") if sp.issparse(X) else np.concatenate([self._X, X[new]])
+        return rows, (torch.cat([edge_index, joints], dim=1), None), nodes
+
+
+# copied: a change of the caller's array must not change what was learned from it
+_ACCEPT: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "copy": True}
+
+
+def _canonical(X: Any) -> Any:
+    """Each value in one place and zeros in none, so that equal rows look equal. Changes `X`."""
+    if sp.issparse(X):
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        return X
+    return np.ascontiguousarray(X) + np.float32(0)  # -0 becomes 0
+
+
+def _as_layout_of(reference: Any, X: Any) -> Any:
+    if sp.issparse(reference) == sp.issparse(X):
+        return X
+    return sp.csr_array(X) if sp.issparse(reference) else X.toarray()
+
+
+def _keys(X: Any) -> list[bytes]:
+    """The content of each row."""
+    if not sp.issparse(X):
+        return [row.tobytes() for row in X]
+    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    columns = X.indices.astype(np.int64)
+    return [columns[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends]
+
+
+def _tensor(X: Any) -> Tensor:
+    """Copied, since what comes out of a memory-mapped pickle cannot be written to, of which torch warns."""
+    if not sp.issparse(X):
+        return torch.tensor(X)
+    parts = (torch.tensor(part) for part in (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data))
+    return torch.sparse_csr_tensor(*parts, size=X.shape)
+
+
+def _encode(y: Any, X: Any, unlabelled: Any) -> tuple[NDArray[Any], Integers]:
+    """The classes, and the class number of each node, -1 where there is no label."""
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    labelled = np.ones(len(y), dtype=bool)
+    if unlabelled is not None:
+        # NumPy has turned the numbers of a list with strings into strings
+        marker = str(unlabelled) if y.dtype.kind == "U" else unlabelled
+        missing = marker != marker
+        labelled = np.array([not (v is None or v != v if missing else v == marker) for v in y.tolist()], dtype=bool)
+        if not labelled.any():
+            raise ValueError(f"Every label in `y` is {unlabelled!r}, the mark of no label: some labels are needed.")
+    assert_all_finite(y[labelled], input_name="y")
+    check_classification_targets(y[labelled])
+    classes, numbers = np.unique(y[labelled], return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"A classifier needs labels of two classes or more, got one class: {classes.tolist()[0]!r}.")
+    codes = np.full(len(y), -1, dtype=np.int64)
+    codes[labelled] = numbers
+    return classes, codes
+
+
+def _split(codes: Integers, fraction: float, seed: int) -> tuple[Integers, Integers]:
+    """The nodes that train and those that validate; no node validates if there are too few for that."""
+    sizes = np.bincount(codes[codes >= 0])
+    total = int(sizes.sum())
+    held = round(fraction * total)
+    if not len(sizes) <= held <= total - len(sizes) or sizes.min() < 3:
+        return np.flatnonzero(codes >= 0), np.empty(0, dtype=np.int64)
+    split = random_split(torch.from_numpy(codes), (total - held, held, 0), seed)
+    return split.train.numpy(), split.val.numpy()
+
+
+def _edges(graph: Any, num_nodes: int) -> Edges:
+    """The edges of an adjacency matrix or of an edge_index; what is in them, the model checks."""
+    if sp.issparse(graph):
+        if graph.shape != (num_nodes, num_nodes):
+            raise ValueError(
+                f"`graph` must have a node for each of the {num_nodes} rows of `X`, got an adjacency matrix of shape "
+                f"{graph.shape}."
+            )
+        coo = graph.tocoo()
+        weight = None if (coo.data == 1).all() else torch.from_numpy(coo.data.astype(np.float64))
+        return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64)), weight
+    if isinstance(graph, Tensor) and graph.layout != torch.strided:
+        raise TypeError(f"`graph` must be a scipy sparse matrix or an edge_index (2, edges), got {graph.layout}.")
+    index = np.asarray(graph)
+    if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
+        raise ValueError(
+            "`graph` must be a scipy sparse adjacency matrix or an integer edge_index of shape (2, edges), got "
+            f"{index.dtype} of shape {index.shape}."
+        )
+    return torch.tensor(index.astype(np.int64)), None
