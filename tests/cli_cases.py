@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from gind.cli import app
 
-__all__ = ["Child", "Outcome", "command", "snapshot", "write_graph", "write_molecules", "write_nodes"]
+__all__ = ["TINY", "Child", "Outcome", "command", "snapshot", "write_graph", "write_molecules", "write_nodes"]
 
 NODES = 30
-TINY = "--threads 1 --set hidden=4 --set epochs=2"
+TINY = "--threads 1 --quiet --set hidden=4 --set epochs=2"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,15 +64,10 @@ class Child:
                 setattr(sys, name, os.fdopen(number, "w", buffering=1, closefd=False))
             if prepare is not None:
                 prepare()
-            app(shlex.split(line), prog_name="gind")
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-        except BaseException:
-            traceback.print_exc()
-        finally:
+            code = _exit_code(line)
             sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        finally:
+            os._exit(code)  # whatever happens, the child must not go on with the tests
 
     def wait(self) -> int:
         """The exit code, or minus the signal that ended it."""
@@ -104,6 +99,18 @@ class Child:
         return self.log.read_text()
 
 
+def _exit_code(line: str) -> int:
+    """Run the command as the console script does."""
+    try:
+        app(shlex.split(line), prog_name="gind")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 70
+    return 0
+
+
 def snapshot(directory: Path) -> dict[str, bytes]:
     """Every file under a directory but locks, which are empty and may stay."""
     files = (path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != ".lock")
@@ -115,7 +122,9 @@ def write_graph(directory: Path, *, nodes: int = NODES, width: int = 3, labels: 
     rng = np.random.default_rng(seed)
     classes = np.arange(nodes) % 2
     x = rng.normal(size=(nodes, width)) + classes[:, None]
-    rows = [[f"n{i}", *(["ab"[classes[i]]] if labels else []), *(f"{value:.4f}" for value in x[i])] for i in range(nodes)]
+    rows = [
+        [f"n{i}", *(["ab"[classes[i]]] if labels else []), *(f"{value:.4f}" for value in x[i])] for i in range(nodes)
+    ]
     header = ["id", *(["label"] if labels else []), *(f"f{k}" for k in range(width))]
     write_nodes(directory, [header, *rows])
     edges = [(i, (i + step) % nodes) for i in range(nodes) for step in (1, 4)]

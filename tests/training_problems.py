@@ -17,7 +17,7 @@ def two_blocks(n: int = 40, noise: float = 0.3, seed: int = 0) -> Data:
     inside = y[pairs[0]] == y[pairs[1]]
     data = Data(x=x, edge_index=pairs[:, inside], y=y)
     order = torch.randperm(n, generator=generator)
-    for name, part in zip(("train", "val", "test"), order.split([n // 4, n // 4, n // 2]), strict=True):
+    for name, part in zip(("train", "val", "test"), torch.split(order, [n // 4, n // 4, n // 2]), strict=True):
         mask = torch.zeros(n, dtype=torch.bool)
         mask[part] = True
         data[f"{name}_mask"] = mask

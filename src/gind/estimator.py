@@ -31,7 +31,10 @@ Integers = NDArray[np.int64]
 Edges = tuple[Tensor, Tensor | None]  # edge_index (2, E) and the weights, None if all are 1
 
 # arguments of GIND that the classifier sets itself
-_TAKEN = {"in_channels", "hidden_channels", "out_channels", "num_layers", "dropout", "task", "pooling"}
+_TAKEN = {"in_channels", "hidden_channels", "out_channels", "num_layers", "dropout", "task"}
+# parameters that are fields of FitOptions
+_TRAINING = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")
+_ACCEPT: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 
 
 class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -106,19 +109,17 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph = self._index.kneighbors_graph()
         self._edges = _edges(graph, X.shape[0])
         training, self.validation_ = _split(codes, params["validation_fraction"], seed)
+        data = Data(x=_tensor(X), edge_index=self._edges[0], edge_weight=self._edges[1])
         self.model_ = self._make_model(params, seed)
-        problem = self._problem(codes, training, self.validation_ if len(self.validation_) else training)
-        names = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")
         self.report_ = train.fit(
             self.model_,
-            problem,
-            options=FitOptions(**{name: params[name] for name in names}),
+            _problem(data, codes, training, self.validation_ if len(self.validation_) else training),
+            options=FitOptions(**{name: params[name] for name in _TRAINING}),
             seed=seed,
             observers=[show_progress(Console())] if self.verbose else [],
         )
         self.n_iter_ = len(self.report_.history)
         scores: list[Tensor] = []
-        data = problem.train[0].data
         self.certificate_ = certify_model(self.model_, lambda: scores.append(self.model_(data.x, *self._edges)))
         self.transduction_ = self.classes_[scores[0].argmax(dim=1).numpy()]
         if not self.report_.finished:
@@ -151,8 +152,11 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
-        """Accuracy on labelled rows; see `predict_proba`."""
-        return float(accuracy_score(y, self.predict(X, graph), sample_weight=sample_weight))
+        """Accuracy on the rows that have a label; see `predict_proba`."""
+        y = column_or_1d(y)
+        labelled = _labelled(y, self.unlabelled)
+        weight = None if sample_weight is None else column_or_1d(sample_weight)[labelled]
+        return float(accuracy_score(y[labelled], self.predict(X, graph)[labelled], sample_weight=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -161,10 +165,8 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked_params(self) -> dict[str, Any]:
         """The parameters as plain Python numbers (a grid search passes those of NumPy), refused if wrong."""
-        params = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in self.get_params(deep=False).items()
-        }
+        given = self.get_params(deep=False)
+        params = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         for name in ("hidden", "layers", "neighbors"):
             value = params[name]
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -175,131 +177,107 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.options, Mapping | None):
             raise TypeError(f"`options` must be a dict of arguments of GIND, or None, got {self.options!r}.")
         if taken := sorted(_TAKEN & set(self.options or ())):
-            raise ValueError(f"`options` must not hold {taken}: these are set by parameters of GINDClassifier.")
+            raise ValueError(f"`options` must not hold {taken}: use the parameters of GINDClassifier.")
         return params
 
     def _make_model(self, params: dict[str, Any], seed: int) -> GIND:
-        options = {"scaling": Row(), **(self.options or {})}
+        options = {"scaling": Row(), "dropout": params["dropout"], **(self.options or {})}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return GIND(
-                self.n_features_in_,
-                params["hidden"],
-                len(self.classes_),
-                params["layers"],
-                dropout=params["dropout"],
-                **options,
-            )
-
-    def _problem(self, codes: Integers, training: Integers, validation: Integers) -> Problem:
-        edge_index, edge_weight = self._edges
-        data = Data(x=_tensor(self._X), edge_index=edge_index, edge_weight=edge_weight)
-
-        def part(index: Integers) -> tuple[Part]:
-            return (Part(data, torch.from_numpy(codes[index]), torch.from_numpy(index)),)
-
-        return Problem(
-            "node", "accuracy", self.n_features_in_, len(self.classes_), part(training), part(validation)
-        )
+            return GIND(self.n_features_in_, params["hidden"], len(self.classes_), params["layers"], **options)
 
     def _scores(self, X: Any, graph: Any) -> NDArray[np.float64]:
         """(rows, classes) for the rows of `X`."""
         check_is_fitted(self)
         X = _canonical(validate_data(self, X, **_ACCEPT, reset=False))
-        if graph is not None:
-            nodes, edges = np.arange(X.shape[0]), _edges(graph, X.shape[0])
+        if graph is None:
+            X, edges, nodes = self._join(X)
         else:
-            X, edges, nodes = self._joined(X)
+            edges, nodes = _edges(graph, X.shape[0]), np.arange(X.shape[0])
         with torch.no_grad():
             scores: Tensor = self.model_(_tensor(X), *edges)
-        result: NDArray[np.float64] = scores[torch.from_numpy(nodes)].double().numpy()
+        result: NDArray[np.float64] = scores.double().numpy()[nodes]
         return result
 
-    def _joined(self, X: Any) -> tuple[Any, Edges, Integers]:
-        """The training rows and the new ones of `X`, the edges among them all, and the node of each row of `X`."""
-        X = _as_layout_of(self._X, X)
+    def _join(self, X: Any) -> tuple[Any, Edges, Integers]:
+        """The training rows with the new ones of `X`, the edges among them all, and the node of each row of `X`."""
+        if sp.issparse(self._X) != sp.issparse(X):
+            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         keys, known = _keys(X), _keys(self._X)
-        if keys == known:  # not by row: rows of a training that are equal to each other have neighbors of their own
+        if keys == known:  # before single rows: equal rows of the training are nodes of their own
             return self._X, self._edges, np.arange(len(keys))
         if self._index is None:
             raise ValueError(
                 "The model was fitted on a given graph, and `X` is not the `X` of `fit`, so how its rows are joined "
                 "is unknown. Pass `graph=`, with one node for each row of `X`."
             )
-        first = dict(reversed([(key, node) for node, key in enumerate(known)]))
+        first = {key: node for node, key in reversed(list(enumerate(known)))}
         nodes = np.array([first.get(key, -1) for key in keys], dtype=np.int64)
         new = nodes < 0
         if not new.any():
             return self._X, self._edges, nodes
-        nodes[new] = len(known) + np.arange(int(new.sum()))
+        nodes[new] = len(known) + np.arange(new.sum())
         nearest = self._index.kneighbors_graph(X[new]).tocoo()
         joints = torch.from_numpy(np.stack([len(known) + nearest.row, nearest.col]).astype(np.int64))
-        edge_index, edge_weight = self._edges
-        assert edge_weight is None  # a graph of nearest neighbors
         rows = sp.vstack([self._X, X[new]], format="csr") if sp.issparse(X) else np.concatenate([self._X, X[new]])
-        return rows, (torch.cat([edge_index, joints], dim=1), None), nodes
-
-
-# copied: a change of the caller's array must not change what was learned from it
-_ACCEPT: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "copy": True}
+        return rows, (torch.cat([self._edges[0], joints], dim=1), None), nodes
 
 
 def _canonical(X: Any) -> Any:
-    """Each value in one place and zeros in none, so that equal rows look equal. Changes `X`."""
-    if sp.issparse(X):
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        return X
-    return np.ascontiguousarray(X) + np.float32(0)  # -0 becomes 0
-
-
-def _as_layout_of(reference: Any, X: Any) -> Any:
-    if sp.issparse(reference) == sp.issparse(X):
-        return X
-    return sp.csr_array(X) if sp.issparse(reference) else X.toarray()
+    """A copy in which equal rows look equal; what the caller does to his array later does not change the model."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X) + np.float32(0)  # -0 becomes 0
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
 
 
 def _keys(X: Any) -> list[bytes]:
     """The content of each row."""
     if not sp.issparse(X):
         return [row.tobytes() for row in X]
-    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    columns = X.indices.astype(np.int64)
+    columns, ends = X.indices.astype(np.int64), zip(X.indptr[:-1], X.indptr[1:], strict=True)
     return [columns[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends]
 
 
 def _tensor(X: Any) -> Tensor:
-    """Copied, since what comes out of a memory-mapped pickle cannot be written to, of which torch warns."""
+    """A copy: torch warns of arrays that cannot be written to, such as those of a memory-mapped pickle."""
     if not sp.issparse(X):
         return torch.tensor(X)
-    parts = (torch.tensor(part) for part in (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data))
+    parts = [torch.tensor(part) for part in (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)]
     return torch.sparse_csr_tensor(*parts, size=X.shape)
+
+
+def _labelled(y: NDArray[Any], unlabelled: Any) -> NDArray[np.bool_]:
+    if unlabelled is None:
+        return np.ones(len(y), dtype=bool)
+    # NumPy has turned the numbers of a list with strings into strings
+    mark = str(unlabelled) if y.dtype.kind == "U" else unlabelled
+    if mark != mark:
+        return np.array([v is not None and v == v for v in y.tolist()], dtype=bool)
+    return np.array([v != mark for v in y.tolist()], dtype=bool)
 
 
 def _encode(y: Any, X: Any, unlabelled: Any) -> tuple[NDArray[Any], Integers]:
     """The classes, and the class number of each node, -1 where there is no label."""
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    labelled = np.ones(len(y), dtype=bool)
-    if unlabelled is not None:
-        # NumPy has turned the numbers of a list with strings into strings
-        marker = str(unlabelled) if y.dtype.kind == "U" else unlabelled
-        missing = marker != marker
-        labelled = np.array([not (v is None or v != v if missing else v == marker) for v in y.tolist()], dtype=bool)
-        if not labelled.any():
-            raise ValueError(f"Every label in `y` is {unlabelled!r}, the mark of no label: some labels are needed.")
+    labelled = _labelled(y, unlabelled)
+    if not labelled.any():
+        raise ValueError(f"Every entry of `y` is {unlabelled!r}, which marks a node without label. Label some nodes.")
     assert_all_finite(y[labelled], input_name="y")
     check_classification_targets(y[labelled])
     classes, numbers = np.unique(y[labelled], return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"A classifier needs labels of two classes or more, got one class: {classes.tolist()[0]!r}.")
+        raise ValueError(f"`y` must hold two classes or more, got one class, {classes.tolist()[0]!r}.")
     codes = np.full(len(y), -1, dtype=np.int64)
     codes[labelled] = numbers
     return classes, codes
 
 
 def _split(codes: Integers, fraction: float, seed: int) -> tuple[Integers, Integers]:
-    """The nodes that train and those that validate; no node validates if there are too few for that."""
+    """The nodes that train and those that are held out: none if there are too few."""
     sizes = np.bincount(codes[codes >= 0])
     total = int(sizes.sum())
     held = round(fraction * total)
@@ -309,23 +287,26 @@ def _split(codes: Integers, fraction: float, seed: int) -> tuple[Integers, Integ
     return split.train.numpy(), split.val.numpy()
 
 
+def _problem(data: Data, codes: Integers, training: Integers, validation: Integers) -> Problem:
+    train_part, val_part = (
+        Part(data, torch.from_numpy(codes[index]), torch.from_numpy(index)) for index in (training, validation)
+    )
+    return Problem("node", "accuracy", data.x.shape[1], int(codes.max()) + 1, (train_part,), (val_part,))
+
+
 def _edges(graph: Any, num_nodes: int) -> Edges:
-    """The edges of an adjacency matrix or of an edge_index; what is in them, the model checks."""
+    """The edges of an adjacency matrix or of an edge_index; node numbers and weights are checked by the model."""
     if sp.issparse(graph):
         if graph.shape != (num_nodes, num_nodes):
             raise ValueError(
-                f"`graph` must have a node for each of the {num_nodes} rows of `X`, got an adjacency matrix of shape "
-                f"{graph.shape}."
+                f"`graph` must be {num_nodes} x {num_nodes}, a node for each row of `X`, got {graph.shape}."
             )
         coo = graph.tocoo()
         weight = None if (coo.data == 1).all() else torch.from_numpy(coo.data.astype(np.float64))
         return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64)), weight
-    if isinstance(graph, Tensor) and graph.layout != torch.strided:
-        raise TypeError(f"`graph` must be a scipy sparse matrix or an edge_index (2, edges), got {graph.layout}.")
-    index = np.asarray(graph)
+    sparse = isinstance(graph, Tensor) and graph.layout != torch.strided
+    index = np.empty(0) if sparse else np.asarray(graph)
     if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
-        raise ValueError(
-            "`graph` must be a scipy sparse adjacency matrix or an integer edge_index of shape (2, edges), got "
-            f"{index.dtype} of shape {index.shape}."
-        )
+        kind = "a sparse tensor" if sparse else f"{index.dtype} of shape {index.shape}"
+        raise ValueError(f"`graph` must be a scipy sparse matrix or an integer edge_index (2, edges), got {kind}.")
     return torch.tensor(index.astype(np.int64)), None

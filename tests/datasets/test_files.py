@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from gind.datasets import DataError, Dataset
-from gind.datasets.files import feature_names, is_graph_path, read_graph
+from gind.datasets.files import is_graph_path, read_graph
 from gind.graph import Graph
 
 
@@ -36,7 +36,7 @@ def test_every_format_gives_the_graph_that_was_written(write: Callable[[Path, Ca
         write(Path(name), case)
         dataset = read_graph(name)
         # networkx declares the attributes in an order of its own
-        names = feature_names(name) or [f"f{index}" for index in range(case.x.shape[1])]
+        names = dataset.feature_names or [f"f{index}" for index in range(case.x.shape[1])]
     data = dataset.graphs[0]
     x = dense(data.x)
     assert_close(
@@ -115,7 +115,7 @@ def test_a_table_is_read_as_it_is(tmp_path: Path) -> None:
     assert data.y.tolist() == [0, -1, 1]
     assert data.edge_index.tolist() == [[1, 2], [1, 1]]
     assert "edge_weight" not in data
-    assert feature_names(tmp_path) == ("age", "member")
+    assert dataset.feature_names == ("age", "member")
 
 
 def test_directed_false_adds_the_missing_reverse_edges_only(tmp_path: Path) -> None:

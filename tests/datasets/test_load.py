@@ -13,7 +13,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import NormalizeFeatures
 
 from gind.datasets import DATASETS, DataError, Dataset, load, row_normalize
-from gind.datasets.sources import _plain, compact
+from gind.datasets.sources import _plain
+from gind.features import compact
 
 # train, validation and test of each of the ten published splits, where all ten are alike
 SIZES = {

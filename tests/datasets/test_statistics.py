@@ -4,10 +4,11 @@ import math
 
 import pytest
 import torch
-from real_data import STORED, counted, real
+from real_data import GENERATED, STORED, counted, real
 from torch_geometric.data import Data
 
 from gind.datasets import DATASETS, Dataset, statistics
+from gind.datasets.table import measured
 
 # self-loops, undirected edges without them, with them, duplicate feature rows, homophily
 NODES = {
@@ -152,3 +153,10 @@ def test_defects_name_the_true_numbers() -> None:
     for name, duplicated in (("chameleon", 1249), ("squirrel", 2519)):
         assert counted(name).duplicated_nodes == duplicated
         assert DATASETS[name].defects[0].startswith(f"{duplicated} of {counted(name).nodes} nodes share")
+
+
+@pytest.mark.parametrize("name", [*STORED, *GENERATED])
+def test_the_listing_shows_what_is_measured(name: str) -> None:
+    counts, listed = counted(name), measured()[name]
+    assert (listed.undirected_edges, listed.duplicates) == (counts.undirected_edges, counts.duplicated_nodes)
+    assert listed.homophily == (None if counts.homophily is None else pytest.approx(counts.homophily, abs=5.01e-5))

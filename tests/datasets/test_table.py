@@ -83,7 +83,7 @@ def test_an_alias_names_a_set_and_hides_none() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(DataError, match=r"no dataset 'Texsa'. Did you mean 'texas'\? There are: actor, "):
+    with pytest.raises(DataError, match=r"no dataset 'Texsa'. Did you mean 'texas'\?$"):
         find("Texsa")
     assert nearest("zzz", []) == "There are: none."
 

@@ -101,10 +101,10 @@ def test_any_module_can_be_fitted(kind: type[nn.Module]) -> None:
 
 
 def test_a_model_of_pyg_can_be_fitted() -> None:
-    from torch_geometric.nn import GCN as PyGCN
+    from torch_geometric import nn as pyg
 
     torch.manual_seed(0)
-    assert fit(PyGCN(4, 8, 2, 2), two_blocks(), epochs=20, lr=0.05).best_value >= 0.9
+    assert fit(pyg.GCN(4, 8, 2, 2), two_blocks(), epochs=20, lr=0.05).best_value >= 0.9
 
 
 def test_test_labels_change_nothing() -> None:
@@ -267,6 +267,10 @@ def test_sparse_features_train_like_dense_ones(density: float) -> None:
 
 
 class NoGraph(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(4, 2)
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         raise NotImplementedError
 

@@ -162,11 +162,12 @@ def _kernel_cache() -> str:
 def datasets(console: Console, data: Path | None, as_json: bool) -> None:
     """The table of datasets."""
     from gind.datasets import DATASETS, on_disk
+    from gind.datasets.table import measured
 
     rows = []
     for name, entry in DATASETS.items():
         there = "built in" if not entry.files else "yes" if data is not None and on_disk(name, data) else "no"
-        counts = entry.counts
+        counts, seen = entry.counts, measured().get(name)
         rows.append(
             {
                 "name": name,
@@ -177,8 +178,8 @@ def datasets(console: Console, data: Path | None, as_json: bool) -> None:
                 "edges": counts.edges,
                 "features": counts.features,
                 "classes": counts.classes,
-                "homophily": counts.homophily,
-                "duplicates": counts.duplicates,
+                "homophily": None if seen is None else seen.homophily,
+                "duplicates": None if seen is None else seen.duplicates,
                 "splits": entry.splits,
                 "on disk": there,
                 "defects": list(entry.defects),

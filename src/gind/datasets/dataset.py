@@ -58,6 +58,8 @@ class Dataset:
     splits: tuple[Split, ...]
     node_ids: tuple[str, ...] | None = None
     """the names of the nodes of task "node", where their source names them"""
+    feature_names: tuple[str, ...] = ()
+    """the names of the columns of `x`, where their source names them"""
 
     @property
     def num_features(self) -> int:

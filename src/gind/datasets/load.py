@@ -13,6 +13,7 @@ from gind.datasets.entry import Entry, SplitKind
 from gind.datasets.sources import Opened, read
 from gind.datasets.splits import random_split, stratified_folds
 from gind.datasets.table import find, nearest
+from gind.features import csr
 
 __all__ = ["load", "row_normalize"]
 
@@ -63,7 +64,7 @@ def row_normalize(x: Tensor) -> Tensor:
         raise DataError("Features below 0 cannot be divided by their sum and stay sparse: use `features='raw'`.")
     row = torch.repeat_interleave(torch.arange(x.shape[0]), start.diff())
     total = torch.zeros(x.shape[0]).index_add_(0, row, values).clamp(min=1)
-    return torch.sparse_csr_tensor(start, x.col_indices(), values / total[row], size=x.shape)
+    return csr(start, x.col_indices(), values / total[row], (x.shape[0], x.shape[1]))
 
 
 def _settings(entry: Entry, options: Mapping[str, object]) -> dict[str, Any]:

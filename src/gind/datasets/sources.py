@@ -15,7 +15,6 @@ import scipy.io
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric import datasets
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
@@ -26,10 +25,10 @@ from gind.datasets.entry import Entry
 from gind.datasets.ppi import read_ppi
 from gind.datasets.splits import from_masks
 from gind.datasets.synthetic import chains
+from gind.features import compact
 
-__all__ = ["Opened", "compact", "read"]
+__all__ = ["Opened", "read"]
 
-SPARSE_BELOW = 0.2
 """a bag of words of a smaller share of nonzeros is kept as sparse CSR"""
 
 
@@ -56,18 +55,6 @@ def read(entry: Entry, base: pathlib.Path | None, options: Mapping[str, Any]) ->
             f"{entry.name}: the files under {base} cannot be read ({type(error).__name__}: {error}). Is one "
             f"damaged, or of another format? `gind.datasets.check({entry.name!r}, root)` compares their checksums."
         ) from error
-
-
-def compact(x: Tensor | scipy.sparse.csr_matrix, *, words: bool) -> Tensor:
-    """Features as float32: sparse CSR for a bag of words with few nonzeros, else dense."""
-    nonzeros = int(torch.count_nonzero(x)) if isinstance(x, Tensor) else x.nnz
-    sparse = words and nonzeros < SPARSE_BELOW * x.shape[0] * x.shape[1]
-    if isinstance(x, Tensor):
-        return x.float().to_sparse_csr() if sparse else x.float()
-    if not sparse:
-        return torch.from_numpy(x.toarray()).float()
-    start, columns = (torch.from_numpy(part).long() for part in (x.indptr, x.indices))
-    return torch.sparse_csr_tensor(start, columns, torch.from_numpy(x.data).float(), size=x.shape)
 
 
 def _without_files(entry: Entry, options: Mapping[str, Any]) -> Opened:

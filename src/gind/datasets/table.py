@@ -1,10 +1,14 @@
 """The one table of datasets: name → source, task, metric, files, expected counts, known defects; no torch."""
 
+import csv
 import difflib
+import functools
 import os
 import pathlib
 from collections.abc import Iterable
+from importlib import resources
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gind.datasets.entry import (
     GEOM_GCN_OLD,
@@ -20,7 +24,7 @@ from gind.datasets.entry import (
     tu,
 )
 
-__all__ = ["ALIASES", "DATASETS", "find", "missing", "nearest", "on_disk"]
+__all__ = ["ALIASES", "DATASETS", "Measured", "find", "measured", "missing", "nearest", "on_disk"]
 
 _SHARES = "Published splits are random 48/32/20 %, not stratified, in spite of the `0.6_0.2` in the file names."
 _LEAK = "{} of {} nodes share label and both neighbor sets with another: test labels leak. See `{}-filtered`."
@@ -158,11 +162,34 @@ ALIASES: dict[str, str] = {
 }
 
 
+class Measured(NamedTuple):
+    """What `statistics` found in the files of a dataset."""
+
+    undirected_edges: int
+    homophily: float | None
+    duplicates: int | None
+    """nodes that share label, in-neighbors and out-neighbors with another"""
+
+
+@functools.cache
+def measured() -> dict[str, Measured]:
+    """By name; sets whose files were never at hand are not there."""
+    text = resources.files("gind.datasets").joinpath("measured.csv").read_text()
+    return {
+        row["name"]: Measured(
+            int(row["undirected_edges"]),
+            float(row["homophily"]) if row["homophily"] else None,
+            int(row["duplicates"]) if row["duplicates"] else None,
+        )
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
-    """The end of a refusal: the one of `words` that was perhaps meant, and all of them."""
+    """The end of a refusal: the one of `words` that was perhaps meant, or all of them."""
     known = sorted(words)
-    close = difflib.get_close_matches(word, known, n=1)
-    return (f"Did you mean {close[0]!r}? " if close else "") + f"There are: {', '.join(known) or 'none'}."
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known) or 'none'}."
 
 
 def find(name: str) -> Entry:

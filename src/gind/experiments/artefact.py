@@ -16,12 +16,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from gind.datasets import DataError, Dataset
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
 from gind.experiments.spec import Spec, make_spec
 from gind.experiments.toml import dump_toml, read_toml
+from gind.features import compact
 from gind.train import load_tensors, save_tensors, write_atomically
 from gind.train.checkpoint import CheckpointError, section
 
@@ -39,25 +41,53 @@ class Artefact:
     spec: Spec
     model: nn.Module
     trained: Mapping[str, Any]
-    """task, metric, features (a count) and classes of the data it was trained on"""
+    """task, metric, features (a count), feature_names and classes of the data it was trained on"""
     statistics: dict[str, Tensor]
     """mean and scale of the features, where they were standardized"""
 
-    def check_fits(self, dataset: Dataset) -> None:
-        """Refuse data of another kind or width."""
-        for name, here, there in (
-            ("task", dataset.task, self.trained["task"]),
-            ("number of features", dataset.num_features, self.trained["features"]),
-        ):
-            if here != there:
-                raise DataError(
-                    f"The {name} of {dataset.name} is {here}, but {self.directory} was trained for {there}."
-                )
-        known = tuple(self.trained["classes"])
+    def adapt(self, dataset: Dataset) -> Dataset:
+        """The data as the model knows it: its columns in the order of training, its classes by the same numbers.
+
+        Refused if it is of another kind or width, has other columns, or a label that was never seen.
+        """
+        names, known = tuple(self.trained["feature_names"]), tuple(self.trained["classes"])
+        if dataset.task != self.trained["task"]:
+            raise self._misfit(dataset, "task", dataset.task, self.trained["task"])
+        if names and dataset.feature_names:
+            missing = [name for name in names if name not in dataset.feature_names]
+            extra = [name for name in dataset.feature_names if name not in names]
+            if missing or extra:
+                problem = f"lacks the feature {missing[0]!r}" if missing else f"has a feature {extra[0]!r} more"
+                raise DataError(f"{dataset.name} {problem} than what {self.directory} was trained on.")
+        if dataset.num_features != self.trained["features"]:
+            raise self._misfit(dataset, "number of features", dataset.num_features, self.trained["features"])
+        unknown = [name for name in dataset.classes if name not in known]
+        if unknown:
+            raise DataError(f"{dataset.name} has a label {unknown[0]!r} that {self.directory} was not trained on.")
+        graphs = dataset.graphs
+        if names and dataset.feature_names and names != dataset.feature_names:
+            order = torch.tensor([dataset.feature_names.index(name) for name in names])
+            graphs = tuple(_changed(graph, "x", _columns(graph.x, order)) for graph in graphs)
         if dataset.classes and dataset.classes != known:
-            unknown = [name for name in dataset.classes if name not in known]
-            if unknown:
-                raise DataError(f"{dataset.name} has a label {unknown[0]!r} that {self.directory} was not trained on.")
+            table = torch.tensor([known.index(name) for name in dataset.classes])
+            graphs = tuple(
+                _changed(graph, "y", torch.where(graph.y >= 0, table[graph.y.clamp_min(0)], graph.y))
+                for graph in graphs
+            )
+        return dataclasses.replace(dataset, graphs=graphs, classes=known, feature_names=names)
+
+    def _misfit(self, dataset: Dataset, what: str, here: object, there: object) -> DataError:
+        return DataError(f"The {what} of {dataset.name} is {here}, but {self.directory} was trained for {there}.")
+
+
+def _changed(graph: Data, name: str, value: Tensor) -> Data:
+    changed = graph.clone()
+    changed[name] = value
+    return changed
+
+
+def _columns(x: Tensor, order: Tensor) -> Tensor:
+    return x[:, order] if x.layout == torch.strided else compact(x.to_dense()[:, order])
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -66,6 +96,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "task": dataset.task,
         "metric": dataset.metric,
         "features": dataset.num_features,
+        "feature_names": list(dataset.feature_names),
         "classes": list(dataset.classes),
     }
 
@@ -83,7 +114,7 @@ def read_config(directory: Path) -> tuple[Spec, dict[str, Any]]:
         raise ConfigError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
     table = read_toml(path)
     trained = table.pop("trained", None)
-    wanted = {"task": str, "metric": str, "features": int, "classes": list}
+    wanted = {"task": str, "metric": str, "features": int, "feature_names": list, "classes": list}
     if not isinstance(trained, dict) or any(not isinstance(trained.get(k), t) for k, t in wanted.items()):
         raise ConfigError(f"{path} does not say in [trained] what the model was trained for.")
     return make_spec(table, use_defaults=False), trained

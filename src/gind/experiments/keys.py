@@ -9,7 +9,6 @@ object is written by its kind, with its own parameters as keys below:
 """
 
 import dataclasses
-import difflib
 import inspect
 import math
 import types
@@ -17,7 +16,9 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-__all__ = ["ConfigError", "Key", "Kinds", "keys_of", "nearest", "parse", "plain"]
+from gind.datasets.table import nearest
+
+__all__ = ["ConfigError", "Key", "Kinds", "keys_of", "parse", "plain"]
 
 Kinds = Mapping[type, Mapping[str, type]]
 
@@ -60,13 +61,6 @@ def _default(target: Callable[..., Any], parameter: inspect.Parameter) -> Any:
             if field.name == parameter.name and field.default_factory is not dataclasses.MISSING:
                 return field.default_factory()
     return parameter.default
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """A hint for a name that is not among the names: the nearest one, or all of them."""
-    known = sorted(names)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]!r}?" if close else f"There is {', '.join(known)}."
 
 
 def parse(name: str, kind: Any, value: Any, kinds: Kinds) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from gind.baselines import GCN, MLP
+from gind.datasets.table import nearest
 from gind.diffusion import (
     Decorrelation,
     Diffusion,
@@ -31,7 +32,7 @@ from gind.equilibrium import (
     Solver,
     Unrolled,
 )
-from gind.experiments.keys import ConfigError, Key, Kinds, keys_of, nearest
+from gind.experiments.keys import ConfigError, Key, Kinds, keys_of
 from gind.experiments.toml import parse_toml
 from gind.graph import Identity, OutDegree, Row, Scaling, Symmetric
 from gind.models import GIND

@@ -36,24 +36,7 @@ def open_data(artefact: Artefact, dataset: str | None, root: str | Path | None, 
     options = artefact.spec.data
     name = artefact.spec.dataset if dataset is None else dataset
     loaded = load_data(name, root, options, require_labels=labels)
-    artefact.check_fits(loaded)
-    known = tuple(artefact.trained["classes"])
-    if loaded.classes != known:
-        loaded = dataclasses.replace(_relabel(loaded, known), classes=known)
-    return prepare(loaded, options, artefact.statistics)[0]
-
-
-def _relabel(dataset: Dataset, known: tuple[str, ...]) -> Dataset:
-    """Class numbers as the model knows them: other data may lack some classes."""
-    if not dataset.classes:
-        return dataset
-    table = torch.tensor([known.index(name) for name in dataset.classes])
-    graphs = []
-    for graph in dataset.graphs:
-        changed = graph.clone()
-        changed.y = torch.where(graph.y >= 0, table[graph.y.clamp_min(0)], graph.y)
-        graphs.append(changed)
-    return dataclasses.replace(dataset, graphs=tuple(graphs))
+    return prepare(artefact.adapt(loaded), options, artefact.statistics)[0]
 
 
 def evaluate_run(artefact: Artefact, dataset: Dataset, split: int) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gind.datasets.table import nearest
 from gind.experiments.data import DataOptions, dataset_name
-from gind.experiments.keys import ConfigError, Key, keys_of, nearest, parse, plain
+from gind.experiments.keys import ConfigError, Key, keys_of, parse, plain
 from gind.experiments.models import KINDS, defaults, model_entry
 from gind.experiments.toml import parse_value
 from gind.train import FitOptions

@@ -1,6 +1,7 @@
 """The input layer for features that are mostly zeros: X Wᵀ + c with dropout, and the choice of a layout for X."""
 
+from gind.features.csr import SPARSE_BELOW, compact, csr
 from gind.features.layout import CROSSOVER, check, choose_layout, density
 from gind.features.project import project
 
-__all__ = ["CROSSOVER", "check", "choose_layout", "density", "project"]
+__all__ = ["CROSSOVER", "SPARSE_BELOW", "check", "choose_layout", "compact", "csr", "density", "project"]

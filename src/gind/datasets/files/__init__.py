@@ -1,5 +1,5 @@
 """The user's own graph: a directory with tables of nodes and of edges, or a GraphML file."""
 
-from gind.datasets.files.read import feature_names, is_graph_path, read_graph
+from gind.datasets.files.read import is_graph_path, read_graph
 
-__all__ = ["feature_names", "is_graph_path", "read_graph"]
+__all__ = ["is_graph_path", "read_graph"]

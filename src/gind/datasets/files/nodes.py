@@ -2,24 +2,20 @@
 
 import dataclasses
 import re
-import warnings
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from typing import Any
 
-import numpy as np
-import scipy.sparse
 import torch
 from torch import Tensor
 
 from gind.datasets.dataset import Split
-from gind.datasets.files.table import Numbers, Place, Table, check_names, is_number, listing, show
+from gind.datasets.files.table import Place, Table, check_names, is_number, listing, show
+from gind.features import compact
 
 __all__ = ["NodeColumns", "features_of", "ids_of", "labels_of", "splits_of"]
 
 _PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 _INTEGER = re.compile(r"([+-]?\d+)(\.0*)?")
-_SPARSE_BELOW = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,24 +67,7 @@ def features_of(table: Table) -> Tensor:
         raise table.place.error(
             "there are no features, only ids, labels and splits. Add columns of numbers, e.g. the degree of each node."
         )
-    return _layout(table.numbers)
-
-
-def _layout(numbers: Numbers) -> Tensor:
-    """Sparse CSR below 20 % of entries that are not zero, else dense."""
-    sparse: Any = numbers if scipy.sparse.issparse(numbers) else None
-    filled = np.count_nonzero(numbers) if sparse is None else sparse.count_nonzero()
-    if filled >= _SPARSE_BELOW * numbers.shape[0] * numbers.shape[1]:
-        return torch.from_numpy(np.array(numbers) if sparse is None else sparse.toarray())
-    matrix = scipy.sparse.csr_matrix(numbers)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)  # "beta": not news to the user
-        return torch.sparse_csr_tensor(
-            indptr, indices, torch.from_numpy(matrix.data), matrix.shape, check_invariants=True
-        )
+    return compact(table.numbers)
 
 
 def labels_of(table: Table, columns: NodeColumns) -> tuple[Tensor, tuple[str, ...]]:

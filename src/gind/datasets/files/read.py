@@ -18,7 +18,7 @@ from gind.datasets.files.parquet import read_parquet
 from gind.datasets.files.table import Place, Schema, Table, listing
 from gind.datasets.splits import random_split
 
-__all__ = ["feature_names", "is_graph_path", "read_graph"]
+__all__ = ["is_graph_path", "read_graph"]
 
 _FORMATS = (".csv", ".tsv", ".parquet", ".npz")
 
@@ -67,13 +67,7 @@ def read_graph(
         splits = splits_of(nodes, columns, y) or _random_splits(nodes.place, y, fractions, seeds)
     whole = Path(path).resolve()
     name = whole.name if whole.is_dir() else whole.stem
-    return Dataset(name, "node", "accuracy", (data,), classes, splits, tuple(ids))
-
-
-def feature_names(path: str | os.PathLike[str], *, label: str = "label", split: str = "split") -> tuple[str, ...]:
-    """The names of the columns of `x` in their order; () for npz, whose matrix has none."""
-    nodes, _, _ = _read(Path(path), NodeColumns(label, split, require_labels=False))
-    return nodes.names
+    return Dataset(name, "node", "accuracy", (data,), classes, splits, tuple(ids), tuple(nodes.names))
 
 
 def _read(path: Path, columns: NodeColumns) -> tuple[Table, Table, bool]:

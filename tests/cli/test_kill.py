@@ -1,0 +1,258 @@
+"""A training that is killed at any moment and resumed ends with the same bits as one that was left alone."""
+
+import json
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_cases import Child, command, write_graph
+
+import gind.train.checkpoint
+import gind.train.files
+from gind.train import load_tensors
+
+EPOCHS = 24
+LINE = (
+    f"train graph --threads 1 --set epochs={EPOCHS} --set hidden=8 --set dropout=0.5 --set diffusion_dropout=0.2 "
+    "--set stop.tol=1e-2 --set schedule=cosine --set warm_start=true --out {out} --checkpoint-every {every}"
+)
+KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working directory with a graph, and with the run `whole` that nobody disturbed."""
+    directory, before = tmp_path_factory.mktemp("kill"), Path.cwd()
+    write_graph(directory / "graph")
+    os.chdir(directory)
+    outcome = command(line("whole"))
+    assert outcome.code == 0, outcome
+    yield directory
+    os.chdir(before)
+
+
+def line(out: str, every: int = 1, more: str = "") -> str:
+    return f"{LINE.format(out=out, every=every)} {more}"
+
+
+def check_same(run: Path, whole: Path) -> None:
+    """Same weights, same losses, same report, and nothing else left behind."""
+    names = {"config.toml", "weights.safetensors", "report.json", "metrics.jsonl", "checkpoint.safetensors", ".lock"}
+    assert {path.name for path in run.iterdir()} == names
+    assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert (run / "config.toml").read_bytes() == (whole / "config.toml").read_bytes()
+    ours, theirs = metrics(run), metrics(whole)
+    assert [record["epoch"] for record in ours] == list(range(1, EPOCHS + 1))
+    assert [without_time(record) for record in ours] == [without_time(record) for record in theirs]
+    assert without_time(report(run)) == without_time(report(whole))
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def report(run: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run / "report.json").read_text())
+    return content
+
+
+def without_time(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key != "seconds"}
+
+
+def epochs_saved(run: Path) -> int:
+    path = run / "checkpoint.safetensors"
+    return len(load_tensors(path, "checkpoint")[0]["history"]) if path.exists() else 0
+
+
+def check_readable(run: Path, every: int) -> None:
+    """After a kill no file is broken, and at most `every` epochs are lost."""
+    done = 0
+    for path in run.glob("[!.]*") if run.exists() else ():
+        if path.suffix == ".safetensors":
+            assert load_tensors(path, path.stem)[0]
+        elif path.name == "metrics.jsonl":
+            # a line goes out in one write; were it cut, it could only be the last
+            text = path.read_text()
+            records = [json.loads(row) for row in text.splitlines() if row.endswith("}")]
+            assert text.count("\n") >= len(records) - 1
+            assert [record["epoch"] for record in records] == list(range(1, len(records) + 1))
+            done = len(records)
+        elif path.name == "report.json":
+            assert json.loads(path.read_text())["test"]
+        else:
+            assert path.name == "config.toml"
+            assert "[trained]" in path.read_text()
+    assert done - epochs_saved(run) <= every
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_random_kills(place: Path, every: int) -> None:
+    """Campaigns of kills at random moments, each until the training has ended, until enough of them have landed."""
+    rng = random.Random(every)
+    start = time.monotonic()
+    assert Child(line(f"timed-{every}", every), place / "log").wait() == 0
+    life = time.monotonic() - start
+    kills, longest, runs = 0, 0, 0
+    while kills < KILLS // 2:
+        runs += 1
+        run = place / f"random-{every}-{runs}"
+        for attempt in range(100):
+            child = Child(line(run.name, every, "--resume"), place / "log")
+            # later attempts wait longer: a slow machine must not keep the training from getting anywhere
+            if not child.kill_after(rng.uniform(0, life * (0.25 + attempt / 20))):
+                assert child.wait() == 0, child.text
+                break
+            kills += 1
+            longest = max(longest, epochs_saved(run))
+            check_readable(run, every)
+        check_same(run, place / "whole")
+    assert longest > 0
+
+
+def test_kill_of_a_real_process(place: Path) -> None:
+    """As a user would: the console script, killed in the middle, then resumed by the directory alone."""
+    script = Path(sys.executable).with_name("gind")
+    process = subprocess.Popen([script, *shlex.split(line("real"))], cwd=place, stdout=subprocess.PIPE, text=True)
+    try:
+        end = time.monotonic() + 60
+        while epochs_saved(place / "real") < 3 and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert 3 <= epochs_saved(place / "real") < EPOCHS
+    assert Child("train --threads 1 --resume --out real", place / "log").wait() == 0
+    check_same(place / "real", place / "whole")
+
+
+def operations() -> list[tuple[Any, str]]:
+    """What a file is written with, in the order of the calls."""
+    return [
+        (tempfile, "mkstemp"),
+        (gind.train.checkpoint, "save_file"),
+        (os, "fsync"),
+        (Path, "chmod"),
+        (os, "replace"),
+        (gind.train.files, "_sync"),
+    ]
+
+
+def trip(owner: Any, name: str, number: int, fault: Callable[[], None], after: bool) -> None:
+    """Let the call with this number of a function fail, before or after it has done its work."""
+    real, calls = getattr(owner, name), [0]
+
+    def tripped(*arguments: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == number and not after:
+            fault()
+        result = real(*arguments, **options)
+        if calls[0] == number and after:
+            fault()
+        return result
+
+    setattr(owner, name, tripped)
+
+
+def die() -> None:
+    os._exit(9)
+
+
+def fail() -> None:
+    raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize("fault", [die, fail])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_every_step_of_a_write_can_fail(place: Path, fault: Callable[[], None], after: bool) -> None:
+    """The training stops in every operation of the third write of a checkpoint: the old one or the new one is there."""
+    for position, (owner, name) in enumerate(operations()):
+        run = place / f"fault-{fault.__name__}-{after}-{position}"
+        # config.toml and metrics.jsonl are written first, by the same operations (but for tensors)
+        written = {"save_file": 0, "fsync": 4, "_sync": 4}.get(name, 2)
+        each = {"fsync": 2, "_sync": 2}.get(name, 1)
+        number = written + 2 * each + 1
+
+        def prepare(owner: Any = owner, name: str = name, number: int = number) -> None:
+            trip(owner, name, number, fault, after)
+
+        child = Child(line(run.name), place / "log", prepare)
+        assert child.wait() == (9 if fault is die else 2), child.text
+        replaced = name == "replace" and after
+        assert epochs_saved(run) == (3 if replaced else 2)
+        check_readable(run, 1)
+        if fault is fail:
+            assert not list(run.glob(".*.part"))
+        assert Child(line(run.name, more="--resume"), place / "log").wait() == 0
+        check_same(run, place / "whole")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_the_epoch_and_says_how_to_go_on(place: Path, number: signal.Signals) -> None:
+    run = place / number.name
+    child = Child(line(run.name, every=100), place / "log")
+    wait_for_epochs(run, 3)
+    os.kill(child.pid, number)
+    assert child.wait() == 1
+    done = len(metrics(run))
+    assert epochs_saved(run) == done < EPOCHS
+    assert f"Stopped by {number.name} after epoch {done}" in child.text
+    advice = f"gind train --resume --out {run.name}"
+    assert advice in child.text
+    assert not (run / "weights.safetensors").exists()
+    assert Child(f"{advice.removeprefix('gind ')} --threads 1", place / "log").wait() == 0
+    check_same(run, place / "whole")
+
+
+def test_second_signal_ends_at_once(place: Path) -> None:
+    run = place / "twice"
+
+    def endless_epoch() -> None:
+        import gind.train.loop as loop
+
+        real, calls = loop.evaluate, [0]
+
+        def slow(*arguments: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == 4:
+                (place / "slow").touch()
+                time.sleep(50)
+            return real(*arguments)
+
+        loop.evaluate = slow  # type: ignore[assignment]
+
+    child = Child(line(run.name), place / "log", endless_epoch)
+    wait_until((place / "slow").exists)
+    os.kill(child.pid, signal.SIGINT)
+    time.sleep(0.2)
+    assert not child.ended
+    os.kill(child.pid, signal.SIGINT)
+    start = time.monotonic()
+    assert child.wait() not in (0, -signal.SIGALRM)
+    assert time.monotonic() - start < 20
+    assert "Traceback" not in child.text
+    assert epochs_saved(run) == 3
+    assert Child(line(run.name, more="--resume"), place / "log").wait() == 0
+    check_same(run, place / "whole")
+
+
+def wait_for_epochs(run: Path, count: int) -> None:
+    path = run / "metrics.jsonl"
+    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
