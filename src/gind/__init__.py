@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gind.certify import ModelCertificate, certify_model, energy
+    from gind.certify import ModelCertificate, certify_model, energy, proven_labels
     from gind.certify.certificate import Certificate, certificate
     from gind.certify.prox import Prox, prox
     from gind.datasets import DataError, Dataset, Split
@@ -92,6 +92,7 @@ __all__ = [
     "fit",
     "fixed_point",
     "gradient",
+    "proven_labels",
     "prox",
     "watch",
 ]

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.neighbors import NearestNeighbors
@@ -30,10 +31,8 @@ __all__ = ["GINDClassifier"]
 Integers = NDArray[np.int64]
 Edges = tuple[Tensor, Tensor | None]  # edge_index (2, E) and the weights, None if all are 1
 
-# arguments of GIND that the classifier sets itself
-_TAKEN = {"in_channels", "hidden_channels", "out_channels", "num_layers", "dropout", "task"}
-# parameters that are fields of FitOptions
-_TRAINING = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")
+_TAKEN = {"in_channels", "hidden_channels", "out_channels", "num_layers", "dropout", "task"}  # for `options`
+_TRAINING = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")  # fields of FitOptions
 _ACCEPT: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 
 
@@ -140,20 +139,17 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         equilibrium is that of the whole, so new rows that share neighbors influence each other a little. If `fit`
         was given a graph, there is no way to tell how new rows are joined, and only the `X` of `fit` needs no graph.
         """
-        scores = self._scores(X, graph)
-        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-        probabilities: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
+        probabilities: NDArray[np.float64] = softmax(self._scores(X, graph), axis=1)
         return probabilities
 
     def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:
         """The most probable label of every row; see `predict_proba`."""
-        scores = self._scores(X, graph)
-        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
-        return labels
+        return np.take(self.classes_, self._scores(X, graph).argmax(axis=1))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
         """Accuracy on the rows that have a label; see `predict_proba`."""
         y = column_or_1d(y)
+        check_consistent_length(X, y, sample_weight)
         labelled = _labelled(y, self.unlabelled)
         weight = None if sample_weight is None else column_or_1d(sample_weight)[labelled]
         return float(accuracy_score(y[labelled], self.predict(X, graph)[labelled], sample_weight=weight))
@@ -168,11 +164,9 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = self.get_params(deep=False)
         params = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         for name in ("hidden", "layers", "neighbors"):
-            value = params[name]
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if type(value := params[name]) is not int or value < 1:
                 raise ValueError(f"`{name}` must be an int >= 1, got {value!r}.")
-        fraction = params["validation_fraction"]
-        if not isinstance(fraction, float) or not 0 < fraction < 1:
+        if type(fraction := params["validation_fraction"]) is not float or not 0 < fraction < 1:
             raise ValueError(f"`validation_fraction` must be a share between 0 and 1, got {fraction!r}.")
         if not isinstance(self.options, Mapping | None):
             raise TypeError(f"`options` must be a dict of arguments of GIND, or None, got {self.options!r}.")
@@ -196,8 +190,7 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             edges, nodes = _edges(graph, X.shape[0]), np.arange(X.shape[0])
         with torch.no_grad():
             scores: Tensor = self.model_(_tensor(X), *edges)
-        result: NDArray[np.float64] = scores.double().numpy()[nodes]
-        return result
+        return scores.double().numpy()[nodes]
 
     def _join(self, X: Any) -> tuple[Any, Edges, Integers]:
         """The training rows with the new ones of `X`, the edges among them all, and the node of each row of `X`."""
@@ -245,8 +238,8 @@ def _tensor(X: Any) -> Tensor:
     """A copy: torch warns of arrays that cannot be written to, such as those of a memory-mapped pickle."""
     if not sp.issparse(X):
         return torch.tensor(X)
-    parts = [torch.tensor(part) for part in (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)]
-    return torch.sparse_csr_tensor(*parts, size=X.shape)
+    start, columns, values = (torch.tensor(part) for part in (X.indptr, X.indices, X.data))
+    return torch.sparse_csr_tensor(start.long(), columns.long(), values, size=X.shape)
 
 
 def _labelled(y: NDArray[Any], unlabelled: Any) -> NDArray[np.bool_]:
@@ -254,9 +247,8 @@ def _labelled(y: NDArray[Any], unlabelled: Any) -> NDArray[np.bool_]:
         return np.ones(len(y), dtype=bool)
     # NumPy has turned the numbers of a list with strings into strings
     mark = str(unlabelled) if y.dtype.kind == "U" else unlabelled
-    if mark != mark:
-        return np.array([v is not None and v == v for v in y.tolist()], dtype=bool)
-    return np.array([v != mark for v in y.tolist()], dtype=bool)
+    missing = mark != mark
+    return np.array([v is not None and v == v if missing else v != mark for v in y.tolist()], dtype=bool)
 
 
 def _encode(y: Any, X: Any, unlabelled: Any) -> tuple[NDArray[Any], Integers]:
@@ -288,19 +280,16 @@ def _split(codes: Integers, fraction: float, seed: int) -> tuple[Integers, Integ
 
 
 def _problem(data: Data, codes: Integers, training: Integers, validation: Integers) -> Problem:
-    train_part, val_part = (
-        Part(data, torch.from_numpy(codes[index]), torch.from_numpy(index)) for index in (training, validation)
-    )
-    return Problem("node", "accuracy", data.x.shape[1], int(codes.max()) + 1, (train_part,), (val_part,))
+    y = torch.from_numpy(codes)
+    first, second = (Part(data, y[index], index) for index in map(torch.from_numpy, (training, validation)))
+    return Problem("node", "accuracy", data.x.shape[1], int(y.max()) + 1, (first,), (second,))
 
 
 def _edges(graph: Any, num_nodes: int) -> Edges:
     """The edges of an adjacency matrix or of an edge_index; node numbers and weights are checked by the model."""
     if sp.issparse(graph):
         if graph.shape != (num_nodes, num_nodes):
-            raise ValueError(
-                f"`graph` must be {num_nodes} x {num_nodes}, a node for each row of `X`, got {graph.shape}."
-            )
+            raise ValueError(f"`graph` must have {num_nodes} nodes, one for each row of `X`, got shape {graph.shape}.")
         coo = graph.tocoo()
         weight = None if (coo.data == 1).all() else torch.from_numpy(coo.data.astype(np.float64))
         return torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64)), weight

@@ -1,5 +1,6 @@
 """A training that is killed at any moment and resumed ends with the same bits as one that was left alone."""
 
+import functools
 import json
 import os
 import random
@@ -17,15 +18,16 @@ import pytest
 from cli_cases import Child, command, write_graph
 
 import gind.train.checkpoint
-import gind.train.files
 from gind.train import load_tensors
 
 EPOCHS = 24
 LINE = (
     f"train graph --threads 1 --set epochs={EPOCHS} --set hidden=8 --set dropout=0.5 --set diffusion_dropout=0.2 "
-    "--set stop.tol=1e-2 --set schedule=cosine --set warm_start=true --out {out} --checkpoint-every {every}"
+    "--set stop.tol=1e-2 --set schedule=cosine --out {out} --checkpoint-every {every}"
 )
-KILLS = 20
+# a model without equilibria, which needs no kernels and no time
+QUICK = "train graph --threads 1 --quiet --model mlp --checkpoint-every 1 --set patience=0"
+KILLS = 12  # of each test that kills at random
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def check_same(run: Path, whole: Path) -> None:
     assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
     assert (run / "config.toml").read_bytes() == (whole / "config.toml").read_bytes()
     ours, theirs = metrics(run), metrics(whole)
-    assert [record["epoch"] for record in ours] == list(range(1, EPOCHS + 1))
+    assert [record["epoch"] for record in ours] == list(range(1, len(theirs) + 1))
     assert [without_time(record) for record in ours] == [without_time(record) for record in theirs]
     assert without_time(report(run)) == without_time(report(whole))
 
@@ -81,10 +83,8 @@ def check_readable(run: Path, every: int) -> None:
         if path.suffix == ".safetensors":
             assert load_tensors(path, path.stem)[0]
         elif path.name == "metrics.jsonl":
-            # a line goes out in one write; were it cut, it could only be the last
-            text = path.read_text()
-            records = [json.loads(row) for row in text.splitlines() if row.endswith("}")]
-            assert text.count("\n") >= len(records) - 1
+            whole, _, _ = path.read_text().rpartition("\n")  # only the last line can be cut
+            records = [json.loads(row) for row in whole.splitlines()]
             assert [record["epoch"] for record in records] == list(range(1, len(records) + 1))
             done = len(records)
         elif path.name == "report.json":
@@ -103,7 +103,7 @@ def test_random_kills(place: Path, every: int) -> None:
     assert Child(line(f"timed-{every}", every), place / "log").wait() == 0
     life = time.monotonic() - start
     kills, longest, runs = 0, 0, 0
-    while kills < KILLS // 2:
+    while kills < KILLS:
         runs += 1
         run = place / f"random-{every}-{runs}"
         for attempt in range(100):
@@ -121,31 +121,33 @@ def test_random_kills(place: Path, every: int) -> None:
 
 def test_kill_of_a_real_process(place: Path) -> None:
     """As a user would: the console script, killed in the middle, then resumed by the directory alone."""
+    options = f"{QUICK} --set epochs=150 --out"
     script = Path(sys.executable).with_name("gind")
-    process = subprocess.Popen([script, *shlex.split(line("real"))], cwd=place, stdout=subprocess.PIPE, text=True)
+    run = place / "real"
+    process = subprocess.Popen([script, *shlex.split(f"{options} real")], cwd=place, stdout=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 60
-        while epochs_saved(place / "real") < 3 and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.005)
+        wait_until(lambda: epochs_saved(run) >= 3 or process.poll() is not None)
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
     assert process.returncode == -signal.SIGKILL
-    assert 3 <= epochs_saved(place / "real") < EPOCHS
-    assert Child("train --threads 1 --resume --out real", place / "log").wait() == 0
-    check_same(place / "real", place / "whole")
+    check_readable(run, 1)
+    assert 3 <= epochs_saved(run) < 150
+    assert command("train --threads 1 --quiet --resume --out real").code == 0
+    assert command(f"{options} undisturbed").code == 0
+    check_same(run, place / "undisturbed")
 
 
-def operations() -> list[tuple[Any, str]]:
-    """What a file is written with, in the order of the calls."""
-    return [
-        (tempfile, "mkstemp"),
-        (gind.train.checkpoint, "save_file"),
-        (os, "fsync"),
-        (Path, "chmod"),
-        (os, "replace"),
-        (gind.train.files, "_sync"),
-    ]
+# what a file is written with, in the order of the calls: the module, the function, how often it was called for
+# config.toml, metrics.jsonl and two checkpoints, and whether the new file has its name by then
+OPERATIONS = [
+    (tempfile, "mkstemp", 4, False),
+    (gind.train.checkpoint, "save_file", 2, False),
+    (os, "fsync", 8, False),
+    (Path, "chmod", 4, False),
+    (os, "replace", 4, False),
+    (os, "fsync", 9, True),
+]
 
 
 def trip(owner: Any, name: str, number: int, fault: Callable[[], None], after: bool) -> None:
@@ -176,25 +178,23 @@ def fail() -> None:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_every_step_of_a_write_can_fail(place: Path, fault: Callable[[], None], after: bool) -> None:
     """The training stops in every operation of the third write of a checkpoint: the old one or the new one is there."""
-    for position, (owner, name) in enumerate(operations()):
+    options = f"{QUICK} --set epochs=6 --out"
+    whole = place / f"six-{fault.__name__}-{after}"
+    assert command(f"{options} {whole.name}").code == 0
+    for position, (owner, name, calls, named) in enumerate(OPERATIONS):
+        if fault is fail and after and name == "mkstemp":
+            continue  # it does not make a file and fail
         run = place / f"fault-{fault.__name__}-{after}-{position}"
-        # config.toml and metrics.jsonl are written first, by the same operations (but for tensors)
-        written = {"save_file": 0, "fsync": 4, "_sync": 4}.get(name, 2)
-        each = {"fsync": 2, "_sync": 2}.get(name, 1)
-        number = written + 2 * each + 1
-
-        def prepare(owner: Any = owner, name: str = name, number: int = number) -> None:
-            trip(owner, name, number, fault, after)
-
-        child = Child(line(run.name), place / "log", prepare)
+        prepare = functools.partial(trip, owner, name, calls + 1, fault, after)
+        child = Child(f"{options} {run.name}", place / "log", prepare)
         assert child.wait() == (9 if fault is die else 2), child.text
-        replaced = name == "replace" and after
-        assert epochs_saved(run) == (3 if replaced else 2)
+        assert epochs_saved(run) == (3 if named or (name == "replace" and after) else 2)
         check_readable(run, 1)
         if fault is fail:
+            assert "Input/output error" in child.text
             assert not list(run.glob(".*.part"))
-        assert Child(line(run.name, more="--resume"), place / "log").wait() == 0
-        check_same(run, place / "whole")
+        assert command(f"{options} {run.name} --resume").code == 0
+        check_same(run, whole)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from gind.cli import screens
+from gind.cli import inventory, screens
 from gind.experiments import (
     ConfigError,
     Outcome,
@@ -136,22 +136,22 @@ def certify(directory: Path, dataset: str | None, data: Path | None, as_json: bo
 
 def keys(model: str) -> None:
     """Print the keys of a model, of training and of data."""
-    screens.keys(console, model)
+    inventory.keys(console, model)
 
 
 def doctor(data: Path | None) -> None:
     """Print what there is."""
-    screens.doctor(console, data)
+    inventory.doctor(console, data)
 
 
 def datasets(data: Path | None, as_json: bool) -> None:
     """Print the table of datasets."""
-    screens.datasets(console, data, as_json)
+    inventory.datasets(console, data, as_json)
 
 
 def check(name: str, data: Path | None) -> None:
     """Print what is right and wrong with a dataset; exit code 1 if something is wrong."""
-    if not screens.check(console, name, data):
+    if not inventory.check(console, name, data):
         raise typer.Exit(1)
 
 

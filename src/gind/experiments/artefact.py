@@ -69,11 +69,9 @@ class Artefact:
             order = torch.tensor([dataset.feature_names.index(name) for name in names])
             graphs = tuple(_changed(graph, "x", _columns(graph.x, order)) for graph in graphs)
         if dataset.classes and dataset.classes != known:
-            table = torch.tensor([known.index(name) for name in dataset.classes])
-            graphs = tuple(
-                _changed(graph, "y", torch.where(graph.y >= 0, table[graph.y.clamp_min(0)], graph.y))
-                for graph in graphs
-            )
+            # the last entry is for -1, no label
+            table = torch.tensor([*(known.index(name) for name in dataset.classes), -1])
+            graphs = tuple(_changed(graph, "y", table[graph.y]) for graph in graphs)
         return dataclasses.replace(dataset, graphs=graphs, classes=known, feature_names=names)
 
     def _misfit(self, dataset: Dataset, what: str, here: object, there: object) -> DataError:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from gind.datasets import DataError, Dataset, find, load
+from gind.datasets import DataError, Dataset, find, load, row_normalize
 from gind.datasets.files import is_graph_path, read_graph
 from gind.features import choose_layout
 
@@ -52,10 +52,13 @@ def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, re
         for name in given:
             if name not in ("fractions", "label"):
                 raise DataError(f"{name} does not apply to a graph of one's own files.")
-        return read_graph(path, require_labels=require_labels, **given)
+        loaded = read_graph(path, require_labels=require_labels, **given)
+    else:
+        loaded = load(dataset, root, **given)
     if features == "row":
-        given["features"] = "row"
-    return load(dataset, root, **given)
+        for graph in loaded.graphs:
+            graph.x = row_normalize(graph.x)
+    return loaded
 
 
 def prepare(

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from gind.certify import ModelCertificate
+from gind.certify import ModelCertificate, proven_labels
 from gind.datasets import Dataset
+from gind.diffusion import Diffusion
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
 from gind.experiments.run import _BATCH, certificate_table, certify_part, require_split
-from gind.train import call, evaluate, make_parts, write_atomically
+from gind.models import GIND
+from gind.models.conv import as_graph, encode
+from gind.train import Part, call, evaluate, make_parts, write_atomically
 
 __all__ = ["Predictions", "certify_run", "evaluate_run", "open_data", "predict_run", "write_predictions"]
 
@@ -29,6 +32,8 @@ class Predictions:
     """(rows, classes): of one class each, or for task "multilabel" of every label"""
     multilabel: bool
     certificate: ModelCertificate | None
+    proven: Tensor | None
+    """(rows,) whether the label is that of the exact equilibrium; None where this is not known"""
 
 
 def open_data(artefact: Artefact, dataset: str | None, root: str | Path | None, *, labels: bool) -> Dataset:
@@ -68,23 +73,42 @@ def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
     probabilities = scores.sigmoid() if multilabel else scores.softmax(dim=1)
     ids = dataset.node_ids or tuple(map(str, range(len(scores))))
     certificate = certify_part(artefact.model, dataset, None)
-    return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, multilabel, certificate)
+    proven = None if many else _proven(artefact.model, parts[0])
+    return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, multilabel, certificate, proven)
+
+
+def _proven(model: nn.Module, part: Part) -> Tensor | None:
+    """Which labels of one graph are proven: for one implicit layer with a linear head."""
+    if not isinstance(model, GIND) or len(model.layers) != 1:
+        return None
+    layer, linear = model.layers[0], [m for m in model.head.modules() if isinstance(m, nn.Linear)]
+    if not isinstance(layer, Diffusion) or len(linear) != 1 or not layer.has_energy or layer.output_norm:
+        return None
+    with torch.no_grad():
+        graph = as_graph(
+            part.data.edge_index, part.data.num_nodes, part.data.get("edge_weight"), directed=model.directed
+        )
+        b = encode(part.data.x, model.encoder)
+        _, solution = layer(b, graph, return_solution=True)
+    return proven_labels(layer, linear[0], b, graph, solution)
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
-    """CSV: id, prediction, then the probability of every class, and the residual and bound of the equilibrium."""
+    """CSV: id, prediction, the probability of every class, residual and bound of the equilibrium, label proven."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     certified = predictions.certificate
     proof = [] if certified is None else [f"{certified.residual:.3e}", f"{certified.bound:.3e}"]
+    proven = [] if predictions.proven is None else ["yes" if p else "no" for p in predictions.proven.tolist()]
+    probabilities = [f"p({name})" for name in predictions.classes]
     writer.writerow(
-        ["id", "prediction", *(f"p({name})" for name in predictions.classes), *["residual", "bound"][: len(proof)]]
+        ["id", "prediction", *probabilities, *["residual", "bound"][: len(proof)], *["proven"][: len(proven)]]
     )
-    for name, row in zip(predictions.ids, predictions.probabilities.tolist(), strict=True):
+    for number, (name, row) in enumerate(zip(predictions.ids, predictions.probabilities.tolist(), strict=True)):
         if predictions.multilabel:
             chosen = " ".join(label for label, p in zip(predictions.classes, row, strict=True) if p > 0.5)
         else:
             chosen = predictions.classes[max(range(len(row)), key=row.__getitem__)]
-        writer.writerow([name, chosen, *(f"{p:.6f}" for p in row), *proof])
+        writer.writerow([name, chosen, *(f"{p:.6f}" for p in row), *proof, *proven[number : number + 1]])
     with write_atomically(path) as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")

@@ -1,5 +1,6 @@
 """Which layout of the features is fast, and what is wrong with features that cannot be used."""
 
+import warnings
 from typing import Any
 
 import torch
@@ -33,7 +34,9 @@ def choose_layout(x: Tensor) -> Tensor:
         )
     if x.layout == (torch.sparse_csr if sparse else torch.strided):
         return x
-    with torch.inference_mode(False), torch.no_grad():  # kept by the caller, so that autograd may meet it later
+    # kept by the caller, so that autograd may meet it later; that CSR is in beta is no news to users
+    with torch.inference_mode(False), torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse", UserWarning)
         if sparse:
             return (x.coalesce() if x.layout == torch.sparse_coo else x).to_sparse_csr()
         return x.to_dense()
