@@ -36,7 +36,7 @@ QUICK: dict[str, Any] = {
 }
 
 
-@parametrize_with_checks([GINDClassifier(**QUICK)])  # type: ignore[untyped-decorator, unused-ignore]
+@parametrize_with_checks([GINDClassifier(**QUICK)])  # type: ignore[untyped-decorator]
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -55,9 +55,9 @@ def digits(count: int = 600, labels: int = 100) -> tuple[NDArray[Any], NDArray[A
 @functools.cache
 def fitted_on_digits() -> GINDClassifier:
     x, _, partial = digits()
-    return GINDClassifier(
-        hidden=32, dropout=0.0, neighbors=5, epochs=30, patience=30, lr=0.03, unlabelled=-1, verbose=False
-    ).fit(x, partial)
+    return GINDClassifier(hidden=32, dropout=0.0, neighbors=5, epochs=30, patience=30, lr=0.03, unlabelled=-1).fit(
+        x, partial
+    )
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 from gind import train
 from gind.certify import certify_model
 from gind.datasets import random_split
+from gind.features import csr
 from gind.graph import Row
 from gind.models import GIND
 from gind.train import FitOptions, Part, Problem, show_progress
@@ -43,8 +44,7 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     dropout              rate on the features and before the head
     neighbors            nearest neighbors that are joined where no graph is given (at most all other rows)
     epochs, patience     passes at most, and passes without a better validation accuracy (0: no limit) before the end
-    lr, weight_decay     of the encoder and the head
-    implicit_lr          learning rate of the implicit layers
+    lr, weight_decay     of the encoder and the head; `implicit_lr` is the learning rate of the implicit layers
     validation_fraction  share of the labelled nodes, drawn by class, that chooses the best epoch and does not train.
                          If it has fewer nodes than there are classes, or a class has fewer than 3, all labelled nodes
                          train and choose
@@ -102,7 +102,7 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = _canonical(validate_data(self, X, None if y is None else "no_validation", **_ACCEPT, ensure_min_samples=2))
         self.classes_, codes = _encode(y, X, self.unlabelled)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._X, self._index = X, None
+        self._X, self._index = X, cast(Any, None)
         if graph is None:
             self._index = NearestNeighbors(n_neighbors=min(params["neighbors"], X.shape[0] - 1)).fit(X)
             graph = self._index.kneighbors_graph()
@@ -139,12 +139,12 @@ class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         equilibrium is that of the whole, so new rows that share neighbors influence each other a little. If `fit`
         was given a graph, there is no way to tell how new rows are joined, and only the `X` of `fit` needs no graph.
         """
-        probabilities: NDArray[np.float64] = softmax(self._scores(X, graph), axis=1)
-        return probabilities
+        return np.asarray(softmax(self._scores(X, graph), axis=1))
 
     def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:
         """The most probable label of every row; see `predict_proba`."""
-        return np.take(self.classes_, self._scores(X, graph).argmax(axis=1))
+        best = self._scores(X, graph).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, graph: Any = None) -> float:
         """Accuracy on the rows that have a label; see `predict_proba`."""
@@ -239,7 +239,7 @@ def _tensor(X: Any) -> Tensor:
     if not sp.issparse(X):
         return torch.tensor(X)
     start, columns, values = (torch.tensor(part) for part in (X.indptr, X.indices, X.data))
-    return torch.sparse_csr_tensor(start.long(), columns.long(), values, size=X.shape)
+    return csr(start.long(), columns.long(), values, X.shape)
 
 
 def _labelled(y: NDArray[Any], unlabelled: Any) -> NDArray[np.bool_]:

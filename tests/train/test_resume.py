@@ -1,0 +1,324 @@
+"""A training that was cut and resumed gives the same bits as one that was not, whatever is trained and however."""
+
+import dataclasses
+import math
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from training_problems import cycles_and_paths, many_labels, two_blocks
+
+import gind
+from gind.baselines import GCN, MLP
+from gind.datasets import Dataset
+from gind.train import (
+    CheckpointError,
+    Cosine,
+    EpochRecord,
+    FitReport,
+    Observer,
+    Restarts,
+    StepDecay,
+    fit,
+    load_tensors,
+)
+
+EPOCHS = 7
+LOOSE = gind.Stop(1e-2, 100)
+
+
+class Normed(nn.Module):
+    """A model of one's own, with buffers that change in training, and without a graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.3), nn.Linear(6, 2))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.net(x)
+        return out
+
+
+def diffusion(features: int, classes: int, **options: Any) -> gind.GIND:
+    return gind.GIND(features, 6, classes, **{"dropout": 0.3, "diffusion_dropout": 0.2, "stop": LOOSE, **options})
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A model on a problem, with options of training."""
+
+    model: Callable[[], nn.Module]
+    data: Callable[[], Data | Dataset]
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def fit(self, **more: Any) -> tuple[nn.Module, FitReport]:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            model = self.model()
+        return model, fit(model, self.data(), **{"epochs": EPOCHS, "seed": 3, "lr": 0.05, **self.options, **more})
+
+
+def nodes(model: Callable[[], nn.Module] = lambda: diffusion(4, 2), **options: Any) -> Case:
+    return Case(model, two_blocks, options)
+
+
+CASES = {
+    "nodes": nodes(),
+    "two layers": nodes(lambda: diffusion(4, 2, num_layers=2, head="mlp")),
+    "warm start": nodes(warm_start=True),
+    "warm start, two layers": nodes(lambda: diffusion(4, 2, num_layers=2), warm_start=True, schedule=Cosine()),
+    "warm start, odd width": nodes(lambda: gind.GIND(4, 5, 2, dropout=0.2, stop=LOOSE), warm_start=True),
+    "live norm": nodes(lambda: diffusion(4, 2, edge_norm=gind.LiveNorm(), stop=gind.Stop(1e-2, 15)), warm_start=True),
+    "frozen norm": nodes(lambda: diffusion(4, 2, edge_norm=gind.FrozenNorm(), injection="separate")),
+    "anderson": nodes(lambda: diffusion(4, 2, solver=gind.Anderson(), adjoint=gind.Phantom(3))),
+    "cosine": nodes(schedule=Cosine(warmup=2)),
+    "step": nodes(schedule=StepDecay(every=2, decay=0.5), optimizer="adamw"),
+    "restarts": nodes(schedule=Restarts(period=3), clip=0.1),
+    "validation every third epoch": nodes(eval_every=3),
+    "patience": nodes(lambda: MLP(4, 8, 2), patience=2, epochs=30, lr=0.5),
+    "mlp": nodes(lambda: MLP(4, 8, 2)),
+    "gcn": nodes(lambda: GCN(4, 8, 2)),
+    "own module with buffers": nodes(Normed),
+    "graphs": Case(lambda: diffusion(2, 2, task="graph"), cycles_and_paths, {"batch_size": 3}),
+    "graphs, one batch": Case(lambda: diffusion(2, 2, task="graph", pooling="mean"), cycles_and_paths),
+    "many labels": Case(lambda: diffusion(3, 3), many_labels, {"batch_size": 2, "schedule": Cosine()}),
+}
+
+
+class Cut(Observer):
+    """Ends a training in epoch `at`: by an exception, as a crash would, or by a signal."""
+
+    def __init__(self, at: int, number: signal.Signals | None = None) -> None:
+        self.at, self.number = at, number
+
+    def epoch(self, record: EpochRecord) -> None:
+        if record.epoch == self.at:
+            if self.number is None:
+                raise ConnectionAbortedError
+            os.kill(os.getpid(), self.number)
+
+
+def bits(tensors: dict[str, Tensor]) -> dict[str, bytes]:
+    return {name: tensor.detach().numpy().tobytes() for name, tensor in tensors.items()}
+
+
+def without_time(report: FitReport) -> tuple[Any, ...]:
+    # where nothing was validated there is nan, which differs from itself
+    rows = [{k: v for k, v in vars(r).items() if k != "seconds" and v == v} for r in report.history]
+    return (report.metric, report.best_epoch, report.best_value, report.best_loss, report.stopped_by, rows)
+
+
+def state(path: Path) -> dict[str, bytes]:
+    """Everything in a checkpoint but the time each epoch took, which is the last column."""
+    tensors = load_tensors(path, "checkpoint")[0]
+    tensors["history"] = tensors["history"][:, :-1].nan_to_num(-1).contiguous()
+    return bits(tensors)
+
+
+def check_same(left: tuple[nn.Module, FitReport], right: tuple[nn.Module, FitReport]) -> None:
+    assert bits(left[0].state_dict()) == bits(right[0].state_dict())
+    assert without_time(left[1]) == without_time(right[1])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_crash_and_resume_give_the_same_bits(name: str, tmp_path: Path) -> None:
+    """Crashes in epochs 2, 3 and 6, a checkpoint after every epoch: each time one epoch is lost and done again."""
+    case, path = CASES[name], tmp_path / "c"
+    whole = case.fit(checkpoint=tmp_path / "whole")
+    for at in (2, 3, 6):
+        with pytest.raises(ConnectionAbortedError):
+            case.fit(checkpoint=path, checkpoint_every=1, resume=True, observers=[Cut(at)])
+        assert len(load_tensors(path, "checkpoint")[0]["history"]) == at - 1
+    check_same(case.fit(checkpoint=path, resume=True), whole)
+    assert state(path) == state(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["nodes", "warm start", "validation every third epoch", "graphs"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_signal_and_resume_give_the_same_bits(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    case, path = CASES[name], tmp_path / "c"
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    for at in (1, 4):
+        _, report = case.fit(checkpoint=path, resume=True, observers=[Cut(at, number)])
+        assert report.stopped_by == number.name
+        assert not report.finished
+        assert len(report.history) == at
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    check_same(case.fit(checkpoint=path, resume=True), case.fit())
+
+
+def test_signal_in_the_last_epoch(tmp_path: Path) -> None:
+    case, path = CASES["nodes"], tmp_path / "c"
+    case.fit(checkpoint=path, observers=[Cut(EPOCHS, signal.SIGTERM)])
+    check_same(case.fit(checkpoint=path, resume=True), case.fit())
+
+
+def test_second_interrupt_acts_at_once(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        CASES["mlp"].fit(observers=[Cut(2, signal.SIGINT), Cut(2, signal.SIGINT)])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_interrupt_without_a_checkpoint_keeps_the_best_weights() -> None:
+    model, report = CASES["mlp"].fit(observers=[Cut(3, signal.SIGINT)])
+    shorter, _ = CASES["mlp"].fit(epochs=3)
+    assert report.stopped_by == "SIGINT"
+    assert bits(model.state_dict()) == bits(shorter.state_dict())
+
+
+def test_fit_outside_of_the_main_thread(tmp_path: Path) -> None:
+    results: list[tuple[nn.Module, FitReport]] = []
+    thread = threading.Thread(target=lambda: results.append(CASES["mlp"].fit(checkpoint=tmp_path / "c")))
+    thread.start()
+    thread.join()
+    check_same(results[0], CASES["mlp"].fit())
+
+
+def test_more_epochs_than_at_first(tmp_path: Path) -> None:
+    """How long to train may be changed: with a constant rate the result is that of a long training."""
+    case, path = CASES["nodes"], tmp_path / "c"
+    case.fit(checkpoint=path, epochs=3)
+    check_same(case.fit(checkpoint=path, resume=True, patience=50), case.fit(patience=50))
+
+
+def test_resume_of_a_finished_training_changes_nothing(tmp_path: Path) -> None:
+    case, path = CASES["graphs"], tmp_path / "c"
+    whole = case.fit(checkpoint=path)
+    before = state(path)
+    again = case.fit(checkpoint=path, resume=True)
+    check_same(again, whole)
+    assert again[1].seconds == whole[1].seconds
+    assert state(path) == before
+
+
+def test_resume_without_a_checkpoint_begins(tmp_path: Path) -> None:
+    check_same(CASES["mlp"].fit(checkpoint=tmp_path / "c", resume=True), CASES["mlp"].fit())
+
+
+def test_without_resume_a_checkpoint_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(b"nonsense")
+    check_same(CASES["mlp"].fit(checkpoint=path), CASES["mlp"].fit())
+
+
+def test_observers_are_told_of_the_epochs_before(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Start(Observer):
+        def start(self, history: Any, epochs: int, metric: str) -> None:
+            seen.extend(record.epoch for record in history)
+
+    CASES["mlp"].fit(checkpoint=tmp_path / "c", epochs=4)
+    CASES["mlp"].fit(checkpoint=tmp_path / "c", resume=True, observers=[Start()])
+    assert seen == [1, 2, 3, 4]
+
+
+def test_random_numbers_of_the_caller_are_left_alone(tmp_path: Path) -> None:
+    """By a training, a crash, a refused checkpoint and a resume."""
+    before = torch.get_rng_state(), np.random.get_state()[1].tobytes(), random.getstate()  # type: ignore[union-attr, index] # noqa: NPY002
+    case, path = CASES["graphs"], tmp_path / "c"
+    case.fit(checkpoint=path, epochs=2)
+    with pytest.raises(ConnectionAbortedError):
+        case.fit(checkpoint=path, resume=True, observers=[Cut(3)])
+    with pytest.raises(CheckpointError):
+        case.fit(checkpoint=path, resume=True, seed=9)
+    case.fit(checkpoint=path, resume=True)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tobytes() == before[1]  # type: ignore[union-attr, index] # noqa: NPY002
+    assert random.getstate() == before[2]
+
+
+def test_random_numbers_of_the_caller_do_not_matter(tmp_path: Path) -> None:
+    case = CASES["graphs"]
+    whole = case.fit()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(77)
+        with pytest.raises(ConnectionAbortedError):
+            case.fit(checkpoint=tmp_path / "c", checkpoint_every=1, observers=[Cut(4)])
+        torch.manual_seed(78)
+        check_same(case.fit(checkpoint=tmp_path / "c", resume=True), whole)
+
+
+def changed(**values: Callable[[Data], Tensor]) -> Callable[[], Data]:
+    def make() -> Data:
+        data = two_blocks()
+        return Data.from_dict(data.to_dict() | {name: change(data) for name, change in values.items()})
+
+    return make
+
+
+def flip(y: Tensor, index: Tensor) -> Tensor:
+    y = y.clone()
+    y[index] = 1 - y[index]
+    return y
+
+
+OTHER: dict[str, tuple[Case, dict[str, Any], str]] = {
+    "seed": (nodes(), {"seed": 4}, "seed is 3, here it is 4"),
+    "rate": (nodes(lr=0.04), {}, "lr is 0.05, here it is 0.04"),
+    "schedule": (nodes(schedule=Cosine()), {}, "schedule is Constant"),
+    "optimizer": (nodes(optimizer="adamw"), {}, "optimizer is 'adam', here it is 'adamw'"),
+    "warm start": (nodes(warm_start=True), {}, "warm_start"),
+    "width": (nodes(lambda: gind.GIND(4, 5, 2)), {}, "model is GIND"),
+    "model": (nodes(lambda: MLP(4, 6, 2)), {}, "model is GIND .*, here it is MLP"),
+    "edges": (Case(CASES["nodes"].model, changed(edge_index=lambda d: d.edge_index.flip(0))), {}, "data is"),
+    "labels": (Case(CASES["nodes"].model, changed(y=lambda d: flip(d.y, d.train_mask))), {}, "data is"),
+    "features": (Case(CASES["nodes"].model, changed(x=lambda d: d.x + 1)), {}, "data is"),
+    "weights": (
+        Case(CASES["nodes"].model, changed(edge_weight=lambda d: torch.full((d.num_edges,), 2.0))),
+        {},
+        "data is",
+    ),
+    "split": (
+        Case(CASES["nodes"].model, changed(train_mask=lambda d: d.val_mask, val_mask=lambda d: d.train_mask)),
+        {},
+        "data is",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_checkpoint_of_another_training_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    CASES["nodes"].fit(checkpoint=path, epochs=2)
+    before = path.read_bytes()
+    case, more, words = OTHER[name]
+    with pytest.raises(CheckpointError, match=words):
+        case.fit(checkpoint=path, resume=True, **more)
+    assert path.read_bytes() == before
+
+
+def test_truncated_checkpoint_is_refused_at_any_length(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    CASES["mlp"].fit(checkpoint=path, epochs=2)
+    whole = path.read_bytes()
+    for share in (0, 0.0001, 0.01, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.999):
+        path.write_bytes(whole[: math.floor(share * len(whole))])
+        with pytest.raises(CheckpointError, match="damaged"):
+            CASES["mlp"].fit(checkpoint=path, resume=True)
+
+
+def test_damaged_header_is_refused_or_harmless(tmp_path: Path) -> None:
+    """Any byte of the description may be wrong: there is no other error than ours."""
+    path, case = tmp_path / "c", CASES["mlp"]
+    case.fit(checkpoint=path, epochs=2)
+    whole = path.read_bytes()
+    length = 8 + int.from_bytes(whole[:8], "little")
+    rng, refused = random.Random(0), 0
+    for _ in range(60):
+        place = rng.randrange(length)
+        path.write_bytes(whole[:place] + bytes([rng.randrange(32, 127)]) + whole[place + 1 :])
+        try:
+            case.fit(checkpoint=path, resume=True, epochs=3)
+        except CheckpointError:
+            refused += 1
+    assert refused > 30
