@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 
 .PHONY: run test lint types bench clean
 
-run: $(VENV)/.installed  ## install, solve an equilibrium on a real graph, print its certificate
-	$(BIN)/python examples/certificate.py
+run: $(VENV)/.installed  ## install, train on a real graph beside an MLP and a GCN, print the certificate
+	$(BIN)/gind train digits --beside mlp --beside gcn --out runs/digits --overwrite
 
 test: $(VENV)/.installed-dev lint types  ## install with the dev extra, lint, types, import contract, all tests
 	$(BIN)/python -m pytest

@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import signal
+import sys
 import urllib.error
 from collections.abc import Callable
 from pathlib import Path
@@ -91,7 +92,11 @@ def edit(path: str, old: str, new: str) -> Prepare:
 
 
 def write(path: str, content: str | bytes) -> Prepare:
-    return lambda place: (place / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    def change(place: Path) -> None:
+        (place / path).parent.mkdir(exist_ok=True)
+        (place / path).write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return change
 
 
 def delete(path: str) -> Prepare:
@@ -116,7 +121,7 @@ def nodes(*rows: str) -> Prepare:
 
 def without_tensor(path: str, name: str) -> Prepare:
     def change(place: Path) -> None:
-        with safe_open(place / path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(place / path, framework="pt") as file:
             header = file.metadata()
             kept = {key: file.get_tensor(key) for key in file.keys() if key != name}  # noqa: SIM118 (it is no dict)
         save_file(kept, place / path, metadata=header)
@@ -126,7 +131,7 @@ def without_tensor(path: str, name: str) -> Prepare:
 
 def other_header(path: str, header: dict[str, str]) -> Prepare:
     def change(place: Path) -> None:
-        with safe_open(place / path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(place / path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (it is no dict)
         save_file(tensors, place / path, metadata=header)
 
@@ -138,12 +143,13 @@ def mines(place: Path) -> None:
     raw = place / "data" / "minesweeper" / "raw"
     raw.mkdir(parents=True)
     part = np.arange(30) % 3
+    masks: Any = {f"{name}_masks": np.tile(part == k, (10, 1)) for k, name in enumerate(("train", "val", "test"))}
     np.savez(
         raw / "minesweeper.npz",
         node_features=np.random.default_rng(0).normal(size=(30, 7)).astype(np.float32),
         node_labels=np.where(part == 1, 0, np.arange(30) % 2),
         edges=np.stack([np.arange(30), (np.arange(30) + 1) % 30], axis=1),
-        **{f"{name}_masks": np.tile(part == number, (10, 1)) for number, name in enumerate(("train", "val", "test"))},
+        **masks,
     )
 
 
@@ -298,7 +304,8 @@ RUNS: list[tuple[str, Prepare | None, str]] = [
     (f"train graph {TINY} --out graph/nodes.csv/run", None, "graph/nodes.csv | --out"),
     (f"train graph {TINY} --out /proc/nothing", None, "/proc/nothing | --out"),
     (f"train graph {TINY} --out run --overwrite --set warm_start=true --model mlp", None, "warm_start | MLP"),
-    (f"train graph {TINY} --out new --tensorboard", None, "pip install 'gind[track]'"),
+    (f"train graph {TINY} --out foreign", write("foreign/report.json", "{}"), "foreign | report.json | --out"),
+    (f"train graph {TINY} --out foreign", write("foreign/metrics.jsonl", "{}"), "foreign | metrics.jsonl | --out"),
     (f"{GO_ON} --set hidden=8", None, "open | other options | hidden was 4, is 8"),
     (f"{GO_ON} --set lr=0.5", None, "open | other options | lr was 0.01, is 0.5"),
     (f"{GO_ON} --set solver=picard", None, "open | other options | solver was 'none', is | picard"),
@@ -352,9 +359,11 @@ RUNS: list[tuple[str, Prepare | None, str]] = [
     ("certify run", edit(CONFIG, "[trained]", "[train.ed]"), CONFIG),
     ("predict run", edit(CONFIG, 'dataset = "graph"', 'dataset = "gone/graph"'), "gone/graph | no such file"),
     ("predict run", edit(CONFIG, 'task = "node"', 'task = "tree"'), "task | tree"),
-    ("evaluate run wide", None, "number of features of wide is 5 | run | 3"),
-    ("predict run wide", None, "number of features of wide is 5 | run | 3"),
-    ("certify run wide", None, "number of features of wide is 5 | run | 3"),
+    ("evaluate run wide", None, "wide | 'f3' | run"),
+    ("predict run wide", None, "wide | 'f3' | run"),
+    ("certify run wide", None, "wide | 'f3' | run"),
+    ("predict karate graph", None, "number of features of graph is 3 | karate | 34"),
+    ("predict run bare", edit("bare/nodes.csv", "f1", "height"), "bare | 'f1' | run"),
     ("predict run karate", None, "number of features of karate is 34 | run | 3"),
     ("evaluate run strange", None, "strange | 'zebra' | run was not trained on"),
     ("predict run mutag --data data", None, "task of mutag is graph | run | node"),
@@ -417,6 +426,13 @@ def test_usage_errors_have_code_2(workplace: Path, line: str) -> None:
     assert outcome.code == 2
     assert outcome.error is None
     assert "Error" in outcome.stderr
+    assert snapshot(workplace) == before
+
+
+def test_tensorboard_that_is_not_installed(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    before = snapshot(workplace)
+    check_refusal(command(f"train graph {TINY} --out new --tensorboard"), "pip install 'gind[track]'")
     assert snapshot(workplace) == before
 
 

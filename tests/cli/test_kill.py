@@ -18,6 +18,7 @@ import pytest
 from cli_cases import Child, command, write_graph
 
 import gind.train.checkpoint
+import gind.train.loop
 from gind.train import load_tensors
 
 EPOCHS = 24
@@ -218,8 +219,7 @@ def test_second_signal_ends_at_once(place: Path) -> None:
     run = place / "twice"
 
     def endless_epoch() -> None:
-        import gind.train.loop as loop
-
+        loop: Any = gind.train.loop
         real, calls = loop.evaluate, [0]
 
         def slow(*arguments: Any) -> Any:
@@ -229,7 +229,7 @@ def test_second_signal_ends_at_once(place: Path) -> None:
                 time.sleep(50)
             return real(*arguments)
 
-        loop.evaluate = slow  # type: ignore[assignment]
+        loop.evaluate = slow
 
     child = Child(line(run.name), place / "log", endless_epoch)
     wait_until((place / "slow").exists)

@@ -224,7 +224,7 @@ def test_observers_are_told_of_the_epochs_before(tmp_path: Path) -> None:
 
 def test_random_numbers_of_the_caller_are_left_alone(tmp_path: Path) -> None:
     """By a training, a crash, a refused checkpoint and a resume."""
-    before = torch.get_rng_state(), np.random.get_state()[1].tobytes(), random.getstate()  # type: ignore[union-attr, index] # noqa: NPY002
+    before = torch.get_rng_state(), np.random.get_state()[1].tobytes(), random.getstate()  # type: ignore[index] # noqa: NPY002
     case, path = CASES["graphs"], tmp_path / "c"
     case.fit(checkpoint=path, epochs=2)
     with pytest.raises(ConnectionAbortedError):
@@ -233,7 +233,7 @@ def test_random_numbers_of_the_caller_are_left_alone(tmp_path: Path) -> None:
         case.fit(checkpoint=path, resume=True, seed=9)
     case.fit(checkpoint=path, resume=True)
     assert torch.equal(torch.get_rng_state(), before[0])
-    assert np.random.get_state()[1].tobytes() == before[1]  # type: ignore[union-attr, index] # noqa: NPY002
+    assert np.random.get_state()[1].tobytes() == before[1]  # type: ignore[index] # noqa: NPY002
     assert random.getstate() == before[2]
 
 
