@@ -15,8 +15,9 @@ from gind.diffusion import Diffusion
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
 from gind.experiments.run import _BATCH, certificate_table, certify_part, require_split
+from gind.features import encode
+from gind.graph import as_graph
 from gind.models import GIND
-from gind.models.conv import as_graph, encode
 from gind.train import Part, call, evaluate, make_parts, write_atomically
 
 __all__ = ["Predictions", "certify_run", "evaluate_run", "open_data", "predict_run", "write_predictions"]

@@ -2,6 +2,18 @@
 
 from gind.features.csr import SPARSE_BELOW, compact, csr
 from gind.features.layout import CROSSOVER, check, choose_layout, density
+from gind.features.linear import encode, make_linear
 from gind.features.project import project
 
-__all__ = ["CROSSOVER", "SPARSE_BELOW", "check", "choose_layout", "compact", "csr", "density", "project"]
+__all__ = [
+    "CROSSOVER",
+    "SPARSE_BELOW",
+    "check",
+    "choose_layout",
+    "compact",
+    "csr",
+    "density",
+    "encode",
+    "make_linear",
+    "project",
+]

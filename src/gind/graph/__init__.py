@@ -1,5 +1,6 @@
 """Operators on a graph; no parameters, no training."""
 
+from gind.graph.door import as_graph
 from gind.graph.incidence import (
     Moments,
     diffuse,
@@ -10,6 +11,7 @@ from gind.graph.incidence import (
     gradient,
 )
 from gind.graph.normalize import Identity, OutDegree, Row, Scaling, Symmetric, incidence_norm
+from gind.graph.pool import Pooling, pool
 from gind.graph.structure import Graph
 
 __all__ = [
@@ -17,9 +19,11 @@ __all__ = [
     "Identity",
     "Moments",
     "OutDegree",
+    "Pooling",
     "Row",
     "Scaling",
     "Symmetric",
+    "as_graph",
     "diffuse",
     "diffuse_jvp",
     "diffuse_moments",
@@ -27,4 +31,5 @@ __all__ = [
     "divergence",
     "gradient",
     "incidence_norm",
+    "pool",
 ]

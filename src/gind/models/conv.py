@@ -2,35 +2,14 @@
 
 from typing import Any, Literal, overload
 
-import torch
 from torch import Tensor, nn
 
 from gind.diffusion import Diffusion
 from gind.equilibrium import Solution
-from gind.features import check, project
-from gind.graph import Graph
+from gind.features import encode, make_linear
+from gind.graph import Graph, as_graph
 
-__all__ = ["GINDConv", "as_graph", "encode", "make_linear"]
-
-
-def as_graph(
-    edge_index: Tensor | Graph,
-    num_nodes: int,
-    edge_weight: Tensor | None = None,
-    batch: Tensor | None = None,
-    *,
-    directed: bool = False,
-) -> Graph:
-    """A Graph of whatever PyG passes around: edge_index, EdgeIndex, a torch sparse matrix, or a Graph itself."""
-    if isinstance(edge_index, Graph):
-        if edge_weight is not None or batch is not None:
-            raise ValueError("A Graph already has its weights and its batch. Pass neither `edge_weight` nor `batch`.")
-        return edge_index
-    if isinstance(edge_index, Tensor) and edge_index.layout != torch.strided:
-        if edge_weight is not None:
-            raise ValueError("The values of a sparse matrix are its weights. Pass no `edge_weight`.")
-        return Graph.from_sparse(edge_index, batch, directed=directed)
-    return Graph.from_edge_index(edge_index, num_nodes, edge_weight, batch, directed=directed)
+__all__ = ["GINDConv"]
 
 
 class GINDConv(nn.Module):
@@ -102,31 +81,3 @@ class GINDConv(nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, {self.diffusion.extra_repr()})"
-
-
-def make_linear(in_channels: int, out_channels: int, bias: bool = True) -> nn.Linear:
-    """A linear map; `in_channels=-1` takes its width from the first input."""
-    for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-        lazy = name == "in_channels" and value == -1
-        if isinstance(value, bool) or not isinstance(value, int) or not (lazy or value >= 1):
-            raise ValueError(
-                f"`{name}` must be an int >= 1{', or -1' if name == 'in_channels' else ''}, got {value!r}."
-            )
-    if in_channels == -1:
-        return nn.LazyLinear(out_channels, bias)
-    return nn.Linear(in_channels, out_channels, bias)
-
-
-def encode(x: Tensor, linear: nn.Linear, dropout: float = 0.0, training: bool = False) -> Tensor:
-    """The linear map of the features, after dropout; sparse CSR features stay sparse.
-
-    Refuses features that are not (nodes, in_channels), finite, and in the precision of the parameters.
-    """
-    check(x)
-    if x.dtype != linear.weight.dtype:
-        raise TypeError(f"`x` is {x.dtype} but the parameters are {linear.weight.dtype}. Use `.to({x.dtype})`.")
-    if isinstance(linear, nn.LazyLinear):
-        linear(torch.zeros(0, x.shape[1], dtype=x.dtype, device=x.device))  # the first input fixes the width
-    if x.shape[1] != linear.in_features:
-        raise ValueError(f"`x` must have shape (nodes, {linear.in_features}), got {tuple(x.shape)}.")
-    return project(x, linear.weight, linear.bias, dropout=dropout, training=training)

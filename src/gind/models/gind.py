@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 from gind.diffusion import Diffusion
 from gind.equilibrium import Solution
-from gind.graph import Graph
-from gind.models.conv import as_graph, encode, make_linear
-from gind.models.heads import Head, Pooling, check_choice, make_head, pool
+from gind.features import encode, make_linear
+from gind.graph import Graph, Pooling, as_graph, pool
+from gind.models.heads import Head, check_choice, make_head
 
 __all__ = ["GIND"]
 

@@ -1,16 +1,12 @@
-"""Readouts: linear or MLP per node, and pooling of nodes to graphs."""
+"""Readouts of a model: linear or MLP."""
 
 from typing import Literal
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from gind.graph import Graph
-
-__all__ = ["Head", "Pooling", "check_choice", "make_head", "pool"]
+__all__ = ["Head", "check_choice", "make_head"]
 
 Head = Literal["linear", "mlp"]
-Pooling = Literal["sum", "mean", "max"]
 
 
 def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> nn.Module:
@@ -24,15 +20,6 @@ def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> n
         nn.Dropout(dropout),
         nn.Linear(channels, out_channels),
     )
-
-
-def pool(z: Tensor, graph: Graph, how: Pooling) -> Tensor:
-    """(nodes, h) to (graphs, h). A graph without nodes gets 0."""
-    batch = graph.batch if graph.batch is not None else torch.zeros(len(z), dtype=torch.long, device=z.device)
-    index = batch[:, None].expand_as(z)
-    reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[how]
-    out = z.new_zeros(graph.num_graphs, z.shape[1])
-    return out.scatter_reduce(0, index, z, reduce, include_self=False)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,13 @@ class FitReport:
     """the metric on validation at the best epoch"""
     best_loss: float
     stopped_by: str
-    """"patience", "epochs", or the name of a signal"""
+    """"patience", "epochs", "fit_directly" (a model that needs no epochs), or the name of a signal"""
     history: tuple[EpochRecord, ...]
 
     @property
     def finished(self) -> bool:
         """False if a signal ended the training; a checkpoint can be resumed."""
-        return self.stopped_by in ("patience", "epochs")
+        return self.stopped_by in ("patience", "epochs", "fit_directly")
 
     @property
     def seconds(self) -> float:
@@ -89,7 +89,7 @@ def fit(
         if resume and path is not None and path.exists():
             state.load(path)
         training = _Training(problem, options, state, interrupt, path, checkpoint_every, observers)
-        stopped_by = training.run()
+        stopped_by = training.run_directly() if hasattr(model, "fit_directly") else training.run()
     if state.best:
         model.load_state_dict(state.best)
     model.eval()
@@ -126,7 +126,8 @@ def _optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
         {"params": explicit, "lr": options.lr, "weight_decay": options.weight_decay},
         {"params": implicit, "lr": options.implicit_lr, "weight_decay": options.implicit_weight_decay},
     ]
-    kept = [group for group in groups if group["params"]]
+    # a model that fits itself may have no parameters, and Adam insists on some
+    kept = [group for group in groups if group["params"]] or [{"params": [torch.zeros(1)]}]
     return Adam(kept) if options.optimizer == "adam" else AdamW(kept)
 
 
@@ -144,11 +145,21 @@ class _Training:
 
     def run(self) -> str:
         """Epoch after epoch; why it ended."""
+        with self._observed():
+            return self._run()
+
+    @contextlib.contextmanager
+    def _observed(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             for observer in self.observers:
                 stack.callback(observer.end)
                 observer.start(self.state.history, self.options.epochs, self.problem.metric)
-            return self._run()
+            yield
+
+    def _note(self, record: EpochRecord) -> None:
+        self.state.history.append(record)
+        for observer in self.observers:
+            observer.epoch(record)
 
     def _run(self) -> str:
         state, options = self.state, self.options
@@ -161,14 +172,21 @@ class _Training:
             factor = options.schedule.factor(state.epoch + 1, options.epochs)
             for group, rate in zip(state.optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * factor
-            record = self._epoch(state.epoch + 1)
-            state.history.append(record)
-            for observer in self.observers:
-                observer.epoch(record)
+            self._note(self._epoch(state.epoch + 1))
             if self.interrupt.name is not None:
                 return self._end(self.interrupt.name)
             if state.epoch % self.checkpoint_every == 0:
                 self._save()
+
+    def run_directly(self) -> str:
+        """A model that needs no epochs (a kernel machine, a ridge regression) fits itself to the training part."""
+        model: Any = self.state.model
+        start = time.perf_counter()
+        with self._observed():
+            if self.state.epoch == 0:
+                model.fit_directly(self.problem.train, self.problem.val)
+                self._note(self._record(1, float("nan"), SolveStatistics(), start))
+            return self._end("fit_directly")
 
     def _end(self, reason: str) -> str:
         self._save()
@@ -181,15 +199,19 @@ class _Training:
     def _epoch(self, number: int) -> EpochRecord:
         state, options, problem = self.state, self.options, self.problem
         start = time.perf_counter()
-        total, rows, solves = 0.0, 0, []
+        total, rows, solutions = 0.0, 0, SolveStatistics()
         for part in problem.epoch(options.batch_size):
-            value, solutions = train_step(state.model, part, problem.task, state.optimizer, options.clip, state.warm[0])
+            value, solved = train_step(state.model, part, problem.task, state.optimizer, options.clip, state.warm[0])
             total, rows = total + value * len(part.y), rows + len(part.y)
-            solves.append(SolveStatistics.of(solutions))
-        count = max(sum(s.solves for s in solves), 1)
+            solutions = solutions + SolveStatistics.of(solved)
+        return self._record(number, total / rows, solutions, start)
+
+    def _record(self, number: int, loss: float, solves: SolveStatistics, start: float) -> EpochRecord:
+        """Validate if it is time to, and sum up the epoch."""
+        state, options, problem = self.state, self.options, self.problem
         val_loss = val = float("nan")
-        best, worst, unsolved = False, max(s.residual for s in solves), sum(s.open for s in solves)
-        if number % options.eval_every == 0 or number == options.epochs:
+        best, worst, unsolved = False, solves.residual, solves.open
+        if number % options.eval_every == 0 or number == options.epochs or hasattr(state.model, "fit_directly"):
             seen = evaluate(state.model, problem.val, problem.task, problem.metric, state.warm[1])
             val_loss, val, worst = seen.loss, seen.value, max(worst, seen.solves.residual)
             unsolved += seen.solves.open
@@ -198,13 +220,13 @@ class _Training:
                 state.keep_best()
         return EpochRecord(
             epoch=number,
-            loss=total / rows,
+            loss=loss,
             val_loss=val_loss,
             val=val,
             best=best,
-            steps=sum(s.steps * s.solves for s in solves) / count,
+            steps=solves.steps,
             residual=worst,
-            gradient_steps=sum(s.gradient_steps * s.solves for s in solves) / count,
+            gradient_steps=solves.gradient_steps,
             open=unsolved,
             seconds=time.perf_counter() - start,
         )

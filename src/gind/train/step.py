@@ -47,6 +47,16 @@ class SolveStatistics:
             sum(not s.converged for s in solutions),
         )
 
+    def __add__(self, other: "SolveStatistics") -> "SolveStatistics":
+        count = max(self.solves + other.solves, 1)
+        return SolveStatistics(
+            self.solves + other.solves,
+            (self.steps * self.solves + other.steps * other.solves) / count,
+            max(self.residual, other.residual),
+            (self.gradient_steps * self.solves + other.gradient_steps * other.solves) / count,
+            self.open + other.open,
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
