@@ -60,12 +60,13 @@ def train(
     with _errors():
         from gind.cli import commands
 
-        _use_threads(threads)
         given = {"dataset": dataset, "split": split, "seed": seed}
         request = commands.Request(
             {key: value for key, value in given.items() if value is not None}, model, config, tuple(set_ or ())
         )
-        commands.train(request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet)
+        commands.train(
+            request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet, threads
+        )
 
 
 @app.command()

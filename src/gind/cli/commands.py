@@ -69,6 +69,7 @@ def train(
     checkpoint_every: int,
     tensorboard: bool,
     quiet: bool,
+    threads: int | None,
 ) -> None:
     """Train, and say what came out and where it lies."""
     if resume and overwrite:
@@ -95,6 +96,7 @@ def train(
             overwrite=overwrite,
             checkpoint_every=checkpoint_every,
             observers=observers,
+            threads=threads,
         )
         if not outcome.fit.finished:
             _stopped(outcome)

@@ -35,6 +35,7 @@ from gind.train import FitReport, MetricsFile, Observer, Problem, call, evaluate
 __all__ = ["Outcome", "RunError", "build_model", "certify_part", "run"]
 
 _BATCH = 128  # graphs per forward pass where nothing is trained
+_SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
 
 
 class RunError(RuntimeError):
@@ -60,11 +61,12 @@ def run(
     overwrite: bool = False,
     checkpoint_every: int = 10,
     observers: Sequence[Observer] = (),
+    threads: int | None = None,
 ) -> Outcome:
     """Train, test and certify as `spec` says; everything that matters is in `directory` afterwards.
 
     With `resume` a run that was stopped goes on, to the same bits. After a signal the outcome is not `fit.finished`
-    and there is no report.
+    and there is no report. `threads` are those to compute with; None lets the size of the problem decide.
     """
     directory = Path(directory)
     dataset = load_data(spec.dataset, root, spec.data)
@@ -73,7 +75,8 @@ def run(
     _check_task(spec, dataset)
     model = build_model(spec, dataset)
     problem = Problem.of(dataset, split, _BATCH)
-    with _own(directory):
+    hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
+    with _own(directory), _threads(threads, hidden * sum(graph.num_nodes for graph in dataset.graphs)):
         _enter(directory, spec, resume, overwrite)
         write_config(directory, spec, dataset)
         report = fit(
@@ -115,6 +118,20 @@ def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> Mod
             call(model, part)
 
     return certify_model(model, forward)
+
+
+@contextmanager
+def _threads(count: int | None, size: int) -> Iterator[None]:
+    """Compute with `count` threads; None: with one where the problem (nodes times channels) is small.
+
+    There a second thread gains little, and on a busy machine, where threads wait for each other, it costs much.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or (1 if size < _SMALL else before))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _check_task(spec: Spec, dataset: Dataset) -> None:
