@@ -61,11 +61,22 @@ def train(
         from gind.cli import commands
 
         given = {"dataset": dataset, "split": split, "seed": seed}
-        request = commands.Request(
-            {key: value for key, value in given.items() if value is not None}, model, config, tuple(set_ or ())
-        )
         commands.train(
-            request, data, out, tuple(beside or ()), resume, overwrite, checkpoint_every, tensorboard, quiet, threads
+            commands.Request(
+                options={key: value for key, value in given.items() if value is not None},
+                model=model,
+                config=config,
+                assignments=tuple(set_ or ()),
+                data=data,
+                out=out,
+                beside=tuple(beside or ()),
+                resume=resume,
+                overwrite=overwrite,
+                checkpoint_every=checkpoint_every,
+                tensorboard=tensorboard,
+                quiet=quiet,
+                threads=threads,
+            )
         )
 
 

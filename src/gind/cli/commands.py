@@ -26,7 +26,8 @@ from gind.experiments import (
     run,
     write_predictions,
 )
-from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
+from gind.experiments.artefact import CHECKPOINT, CONFIG
+from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.train import Observer, TensorBoard, show_progress
 
@@ -37,71 +38,76 @@ console = Console()
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What was asked for on the command line; later parts go over earlier ones: config, --set, options."""
+    """What `gind train` was asked for; of the keys, later parts go over earlier ones: config, --set, options."""
 
     options: Mapping[str, Any]
+    """dataset, split and seed, as far as they were given"""
     model: str | None
     config: Path | None
     assignments: tuple[str, ...]
+    data: Path | None
+    out: Path | None
+    beside: tuple[str, ...]
+    resume: bool
+    overwrite: bool
+    checkpoint_every: int
+    tensorboard: bool
+    quiet: bool
+    threads: int | None
 
-    def spec(self, model: str | None = None) -> Spec:
-        """The run, maybe with another model (whose keys then are its defaults)."""
-        table = read_toml(self.config) if self.config is not None else {}
-        table.pop("trained", None)
-        tables = [table, *map(assignment, self.assignments), self.options]
-        if model is not None:
-            # keys of the other model's own section do not apply here
-            kept = {key: value for key, value in combine([table]).items() if key not in ("model",)}
-            own = [a for a in map(assignment, self.assignments) if set(a) <= {"train", "data"}]
-            return make_spec(combine([kept, *own, self.options, {"model": {"name": model}}]))
+    def spec(self) -> Spec:
+        """The run that was asked for; a resume that names nothing but --out takes the run's own config."""
+        changes = [*map(assignment, self.assignments), self.options]
         if self.model is not None:
-            tables.append({"model": {"name": self.model}})
-        return make_spec(combine(tables))
-
-
-def train(
-    request: Request,
-    data: Path | None,
-    out: Path | None,
-    beside: tuple[str, ...],
-    resume: bool,
-    overwrite: bool,
-    checkpoint_every: int,
-    tensorboard: bool,
-    quiet: bool,
-    threads: int | None,
-) -> None:
-    """Train, and say what came out and where it lies."""
-    if resume and overwrite:
-        raise ConfigError("--resume and --overwrite exclude each other.")
-    if resume and out is not None and not request.options.get("dataset") and request.config is None:
-        spec = read_config(out)[0] if (out / CONFIG).exists() else request.spec()
-        if request.assignments:
-            spec = make_spec(combine([spec.table(), *map(assignment, request.assignments)]), use_defaults=False)
-    else:
-        spec = request.spec()
-    directory = out or _directory(spec)
-    outcomes = []
-    for number, (name, each) in enumerate([(spec.model, spec), *((m, request.spec(m)) for m in beside)]):
-        place = directory if number == 0 else directory / "beside" / name
-        screens.announce(console, each, place)
-        observers: list[Observer] = [] if quiet else [show_progress(console)]
-        if tensorboard:
-            observers.append(TensorBoard(place / "tensorboard"))
-        outcome = run(
-            each,
-            place,
-            root=data,
-            resume=resume,
-            overwrite=overwrite,
-            checkpoint_every=checkpoint_every,
-            observers=observers,
-            threads=threads,
+            changes.append({"model": {"name": self.model}})
+        config = self.config
+        if self.resume and config is None and self.out is not None and "dataset" not in self.options:
+            config = self.out / CONFIG
+        table = {} if config is None else read_toml(config)
+        table.pop("trained", None)
+        return make_spec(
+            combine([table, *changes]), use_defaults=config is None or config != (self.out or Path()) / CONFIG
         )
-        if not outcome.fit.finished:
-            _stopped(outcome)
-        outcomes.append(outcome)
+
+    def beside_spec(self, spec: Spec, model: str) -> Spec:
+        """Another model on the same data and split, with its own defaults and what --set says of training."""
+        table = spec.table()
+        kept = {key: table[key] for key in ("dataset", "split", "seed", "data")}
+        train = keys_by_section(spec.model)["train"]
+        changes = [change for change in map(assignment, self.assignments) if set(change) <= {*train, "train"}]
+        return make_spec(combine([kept, *changes, {"model": {"name": model}}]))
+
+
+def train(request: Request) -> None:
+    """Train, and say what came out and where it lies."""
+    if request.resume and request.overwrite:
+        raise ConfigError("--resume and --overwrite exclude each other.")
+    spec = request.spec()
+    others = [request.beside_spec(spec, model) for model in request.beside]
+    directory = request.out or _directory(spec)
+    outcomes = [_train(request, spec, directory)]
+    outcomes += [_train(request, other, directory / "beside" / other.model) for other in others]
     screens.results(console, outcomes)
+
+
+def _train(request: Request, spec: Spec, directory: Path) -> Outcome:
+    screens.announce(console, spec, directory)
+    observers: list[Observer] = [] if request.quiet else [show_progress(console)]
+    if request.tensorboard:
+        observers.append(TensorBoard(directory / "tensorboard"))
+    outcome = run(
+        spec,
+        directory,
+        root=request.data,
+        resume=request.resume,
+        overwrite=request.overwrite,
+        checkpoint_every=request.checkpoint_every,
+        observers=observers,
+        threads=request.threads,
+    )
+    if not outcome.fit.finished:
+        _stopped(outcome)
+    return outcome
 
 
 def evaluate(directory: Path, dataset: str | None, data: Path | None, split: int | None, as_json: bool) -> None:
