@@ -318,7 +318,7 @@ RUNS: list[tuple[str, Prepare | None, str]] = [
     ("train --threads 1 --out open --resume --set hidden=8", None, "open | other options | hidden was 4, is 8"),
     ("train --threads 1 --out open --resume --set hiden=8", None, "no key 'hiden' | hidden"),
     (f"train karate {TINY} --out open --resume", None, "open | other options | dataset was 'graph', is 'karate'"),
-    ("train --resume --out nowhere", None, "No dataset is named"),
+    ("train --resume --out nowhere", None, "nowhere"),
     ("train --resume", None, "No dataset is named"),
     (GO_ON, write(CHECKPOINT, b""), f"{CHECKPOINT} | damaged | Delete it"),
     (GO_ON, write(CHECKPOINT, b"\xff" * 4000), f"{CHECKPOINT} | damaged | Delete it"),

@@ -35,7 +35,7 @@ RUNS = {
     "molecules": f"mutag --data data {TINY} --set pooling=mean",
     "mlp": f"graph {TINY} --model mlp",
     "gcn": f"graph {TINY} --model gcn",
-    "live": f"graph {TINY} --set edge_norm=live",
+    "live": f"graph {TINY} --set edge_norm=live --set stop.max_steps=20",
 }
 
 

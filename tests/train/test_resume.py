@@ -77,7 +77,7 @@ CASES = {
     "warm start": nodes(warm_start=True),
     "warm start, two layers": nodes(lambda: diffusion(4, 2, num_layers=2), warm_start=True, schedule=Cosine()),
     "warm start, odd width": nodes(lambda: gind.GIND(4, 5, 2, dropout=0.2, stop=LOOSE), warm_start=True),
-    "live norm": nodes(lambda: diffusion(4, 2, edge_norm=gind.LiveNorm(), stop=gind.Stop(1e-2, 15)), warm_start=True),
+    "live norm": nodes(lambda: diffusion(4, 2, edge_norm=gind.LiveNorm(), stop=gind.Stop(1e-2, 8)), warm_start=True),
     "frozen norm": nodes(lambda: diffusion(4, 2, edge_norm=gind.FrozenNorm(), injection="separate")),
     "anderson": nodes(lambda: diffusion(4, 2, solver=gind.Anderson(), adjoint=gind.Phantom(3))),
     "cosine": nodes(schedule=Cosine(warmup=2)),
@@ -88,7 +88,7 @@ CASES = {
     "mlp": nodes(lambda: MLP(4, 8, 2)),
     "gcn": nodes(lambda: GCN(4, 8, 2)),
     "own module with buffers": nodes(Normed),
-    "graphs": Case(lambda: diffusion(2, 2, task="graph"), cycles_and_paths, {"batch_size": 3}),
+    "graphs": Case(lambda: diffusion(2, 2, task="graph"), lambda: cycles_and_paths(12), {"batch_size": 2}),
     "graphs, one batch": Case(lambda: diffusion(2, 2, task="graph", pooling="mean"), cycles_and_paths),
     "many labels": Case(lambda: diffusion(3, 3), many_labels, {"batch_size": 2, "schedule": Cosine()}),
 }

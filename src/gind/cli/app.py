@@ -1,6 +1,7 @@
 """Commands and their options: parsing only."""
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from gind.errors import UserError
 
 __all__ = ["app", "main"]
 
@@ -186,25 +189,22 @@ def _use_threads(threads: int | None) -> None:
 @contextlib.contextmanager
 def _errors() -> Iterator[None]:
     """What a user can mend becomes one line and exit code 2; whatever else is wrong keeps its traceback."""
+    # a terminal or file that cannot show a letter shows a question mark
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(OSError):  # a stream that was used for something else
+                stream.reconfigure(errors="replace")
     try:
         yield
     except BrokenPipeError:
         # whoever read our output has enough; keep Python from complaining when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
+    except UserError as error:
+        _fail(str(error), error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}", error)
-    except Exception as error:
-        if not getattr(error, "user_error", False) and not _is_user_error(error):
-            raise
-        _fail(str(error), error)
-
-
-def _is_user_error(error: Exception) -> bool:
-    """One of ours; importing them here costs nothing, since whoever raised one has imported it."""
-    names = {"DataError", "ConfigError", "CheckpointError", "RunError", "FloatingPointError", "ConvergenceError"}
-    return type(error).__name__ in names
 
 
 def _fail(message: str, error: Exception) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,12 @@ class Request:
         config = self.config
         if self.resume and config is None and self.out is not None and "dataset" not in self.options:
             config = self.out / CONFIG
+            if not config.exists():
+                raise ConfigError(f"No dataset is named, and {self.out} is not the directory of a run.")
         table = {} if config is None else read_toml(config)
         table.pop("trained", None)
+        if self.model is not None and _model_of(table) != self.model:
+            table.pop("model", None)  # keys of another model
         return make_spec(
             combine([table, *changes]), use_defaults=config is None or config != (self.out or Path()) / CONFIG
         )
@@ -163,6 +168,11 @@ def check(name: str, data: Path | None) -> None:
         raise typer.Exit(1)
 
 
+def _model_of(table: Mapping[str, Any]) -> object:
+    model = table.get("model")
+    return model.get("name") if isinstance(model, Mapping) else model
+
+
 def _directory(spec: Spec) -> Path:
     name = re.sub(r"[^\w.-]+", "-", Path(spec.dataset).resolve().name if Path(spec.dataset).exists() else spec.dataset)
     return Path("runs") / f"{name.lower()}-{spec.model}-{spec.split}-{spec.seed}"
@@ -171,6 +181,8 @@ def _directory(spec: Spec) -> Path:
 def _stopped(outcome: Outcome) -> None:
     epochs = len(outcome.fit.history)
     saved = outcome.directory / CHECKPOINT
-    console.print(f"Stopped by {outcome.fit.stopped_by} after epoch {epochs}; saved in {saved}.", soft_wrap=True)
-    console.print(f"Go on with: gind train --resume --out {outcome.directory}", soft_wrap=True)
+    message = f"Stopped by {outcome.fit.stopped_by} after epoch {epochs}; saved in {saved}."
+    console.print(message, soft_wrap=True, markup=False, highlight=False)
+    advice = f"Go on with: gind train --resume --out {shlex.quote(str(outcome.directory))}"
+    console.print(advice, soft_wrap=True, markup=False, highlight=False)
     raise typer.Exit(1)

@@ -1,5 +1,6 @@
 """What the commands print."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def results(console: Console, outcomes: Sequence[Outcome]) -> None:
         console.print(f"[yellow]{unsolved} solves in training did not reach their tolerance (metrics.jsonl: open).")
     place = outcomes[0].directory
     console.print(f"Weights, config and report: {escape(str(place))}", soft_wrap=True, highlight=False)
-    console.print(f"Use it: gind predict {escape(str(place))}", soft_wrap=True, highlight=False)
+    advice = f"Use it: gind predict {shlex.quote(str(place))}"
+    console.print(advice, soft_wrap=True, markup=False, highlight=False)
 
 
 def certificate(console: Console, certified: ModelCertificate | None) -> None:

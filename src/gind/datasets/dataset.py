@@ -7,13 +7,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gind.errors import UserError
+
 __all__ = ["DataError", "Dataset", "Metric", "Split", "Task"]
 
 Task = Literal["node", "graph", "multilabel"]
 Metric = Literal["accuracy", "roc_auc", "micro_f1"]
 
 
-class DataError(ValueError):
+class DataError(UserError, ValueError):
     """Data that cannot be used as it is; the message says which file or name, what is wrong and what to do."""
 
 

@@ -144,7 +144,10 @@ def load_artefact(directory: str | Path) -> Artefact:
         first = str(error).splitlines()[-1].strip()
         raise CheckpointError(f"{path} does not fit the model of {CONFIG}: {first}") from error
     model.eval()
-    return Artefact(directory, spec, model, trained, section(tensors, "features"))
+    statistics = section(tensors, "features")
+    if statistics and statistics.keys() != {"mean", "scale"}:
+        raise CheckpointError(f"{path} has mean or scale of the features, but not both. Train again.")
+    return Artefact(directory, spec, model, trained, statistics)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -22,8 +22,8 @@ class DataOptions:
     """raw, rows that sum to 1, or columns of mean 0 and deviation 1 (own graphs with dense features: standard)"""
     splits: Literal["published", "random", "kfold"] | None = None
     """which splits `split` counts"""
-    fractions: tuple[float, float, float] | None = None
-    """train, validation and test share of random splits"""
+    fractions: tuple[int | float, int | float, int | float] | None = None
+    """train, validation and test share of random splits; whole numbers are numbers of nodes"""
     folds: int | None = None
     """of kfold splits"""
     length: int | None = None
@@ -40,19 +40,18 @@ class DataOptions:
 
 def dataset_name(dataset: str) -> str:
     """The name under which defaults are kept: of the table, or "" for a path."""
-    return "" if is_graph_path(Path(dataset)) else find(dataset).name
+    return "" if is_graph_path(dataset) else find(dataset).name
 
 
 def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, require_labels: bool = True) -> Dataset:
     """The dataset of a name or a path, features as the source has them."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     features = given.pop("features", None)
-    path = Path(dataset)
-    if is_graph_path(path):
+    if is_graph_path(dataset):
         for name in given:
             if name not in ("fractions", "label"):
                 raise DataError(f"{name} does not apply to a graph of one's own files.")
-        loaded = read_graph(path, require_labels=require_labels, **given)
+        loaded = read_graph(dataset, require_labels=require_labels, **given)
     else:
         loaded = load(dataset, root, **given)
     if features == "row":

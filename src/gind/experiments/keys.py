@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from gind.datasets.table import nearest
+from gind.errors import UserError
 
 __all__ = ["ConfigError", "Key", "Kinds", "keys_of", "parse", "plain"]
 
 Kinds = Mapping[type, Mapping[str, type]]
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError, ValueError):
     """A configuration that cannot be; the message names the key and says what was expected."""
 
 

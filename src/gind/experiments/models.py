@@ -84,6 +84,7 @@ class ModelEntry:
 
     def for_data(self, task: str, features: int, classes: int, options: Mapping[str, Any]) -> nn.Module:
         """A new model for data of this task and these widths; `options` are objects by key."""
+        self._check(options)
         arguments = {self.keys[name].name: value for name, value in options.items()}
         arguments.setdefault(self.keys["hidden"].name, self.hidden)
         if "task" in keys_of(self.build):
@@ -92,6 +93,17 @@ class ModelEntry:
             return self.build(in_channels=features, out_channels=classes, **arguments)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"The model cannot be built: {error}") from error
+        except (RuntimeError, MemoryError) as error:  # torch's way to say that there is not enough memory
+            hidden = arguments[self.keys["hidden"].name]
+            raise ConfigError(f"The model cannot be built with hidden = {hidden}: {error}") from error
+
+    def _check(self, options: Mapping[str, Any]) -> None:
+        """What means the same for every model is checked once, and under the names that users know."""
+        for name, value in options.items():
+            if name in ("hidden", "layers") and value < 1:
+                raise ConfigError(f"{name} must be at least 1 (>= 1), got {value}.")
+            if name.endswith("dropout") and not 0 <= value < 1:
+                raise ConfigError(f"{name} must lie in [0, 1), got {value}.")
 
 
 MODELS: dict[str, ModelEntry] = {

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from gind.certify import ModelCertificate, proven_labels
 from gind.datasets import Dataset
 from gind.diffusion import Diffusion
+from gind.equilibrium import ConvergenceWarning
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
 from gind.experiments.run import _BATCH, certificate_table, certify_part, require_split
@@ -67,7 +69,9 @@ def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
     """Probabilities of every node, or of every graph."""
     many = dataset.task != "node"
     index = torch.arange(len(dataset.graphs)) if many else torch.empty(0, dtype=torch.long)
-    with torch.inference_mode():
+    with torch.inference_mode(), warnings.catch_warnings():
+        # a solve that is not at its tolerance shows in the certificate
+        warnings.simplefilter("ignore", ConvergenceWarning)
         parts = make_parts(dataset, index, _BATCH)
         scores = torch.cat([call(artefact.model, dataclasses.replace(part, rows=None)) for part in parts])
     multilabel = dataset.task == "multilabel"
@@ -85,7 +89,8 @@ def _proven(model: nn.Module, part: Part) -> Tensor | None:
     layer, linear = model.layers[0], [m for m in model.head.modules() if isinstance(m, nn.Linear)]
     if not isinstance(layer, Diffusion) or len(linear) != 1 or not layer.has_energy or layer.output_norm:
         return None
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         graph = as_graph(
             part.data.edge_index, part.data.num_nodes, part.data.get("edge_weight"), directed=model.directed
         )

@@ -15,6 +15,8 @@ from torch import nn
 
 from gind.certify import ModelCertificate, certify_model
 from gind.datasets import DataError, Dataset, Split
+from gind.equilibrium import ConvergenceError
+from gind.errors import UserError
 from gind.experiments.artefact import (
     CHECKPOINT,
     CONFIG,
@@ -30,7 +32,7 @@ from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
 from gind.experiments.spec import Spec
-from gind.train import FitReport, MetricsFile, Observer, Problem, call, evaluate, fit, make_parts
+from gind.train import FitReport, MetricsFile, Observer, Problem, call, check_fit, evaluate, fit, make_parts
 
 __all__ = ["Outcome", "RunError", "build_model", "certify_part", "run"]
 
@@ -38,7 +40,7 @@ _BATCH = 128  # graphs per forward pass where nothing is trained
 _SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
 
 
-class RunError(RuntimeError):
+class RunError(UserError, RuntimeError):
     """A run that cannot be begun or go on; the message says what to do."""
 
 
@@ -75,20 +77,24 @@ def run(
     _check_task(spec, dataset)
     model = build_model(spec, dataset)
     problem = Problem.of(dataset, split, _BATCH)
+    check_fit(model, problem, spec.train)  # before anything is written, or overwritten
     hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
     with _own(directory), _threads(threads, hidden * sum(graph.num_nodes for graph in dataset.graphs)):
         _enter(directory, spec, resume, overwrite)
         write_config(directory, spec, dataset)
-        report = fit(
-            model,
-            problem,
-            options=spec.train,
-            seed=spec.seed,
-            checkpoint=directory / CHECKPOINT,
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-            observers=[MetricsFile(directory / METRICS), *observers],
-        )
+        try:
+            report = fit(
+                model,
+                problem,
+                options=spec.train,
+                seed=spec.seed,
+                checkpoint=directory / CHECKPOINT,
+                checkpoint_every=checkpoint_every,
+                resume=resume,
+                observers=[MetricsFile(directory / METRICS), *observers],
+            )
+        except (ConvergenceError, FloatingPointError) as error:
+            raise RunError(str(error)) from error
         if not report.finished:
             return Outcome(directory, {}, report, None)
         save_weights(directory, model, spec.model, statistics)
@@ -164,6 +170,9 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
     for leftover in directory.glob(".*.part"):
         leftover.unlink(missing_ok=True)
     if not (directory / CONFIG).exists():
+        foreign = [name for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS) if (directory / name).exists()]
+        if foreign:
+            raise RunError(f"{directory} has a {foreign[0]} but no {CONFIG}: it is no run. Choose another --out.")
         return
     if overwrite:
         for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):

@@ -118,7 +118,7 @@ def _model_name(table: Mapping[str, Any]) -> str:
 def _sorted(table: Mapping[str, Any], keys: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, Any]]:
     """Every key in its section; unknown ones refused with the nearest name."""
     given: dict[str, dict[str, Any]] = {section: {} for section in ("top", *_SECTIONS)}
-    known = {*_TOP, *(key for section in _SECTIONS for key in keys[section])}
+    known = {*_TOP, *_SECTIONS, *(key for section in _SECTIONS for key in keys[section])}
 
     def place(key: str, value: Any, sections: Sequence[str]) -> None:
         home = next((section for section in sections if key in keys[section]), None)
@@ -159,8 +159,8 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def _number(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ConfigError(f"{name} must be a whole number >= 0, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ConfigError(f"{name} must be a whole number >= 0 (and below 2^63), got {value!r}.")
     return value
 
 

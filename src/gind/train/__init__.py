@@ -2,10 +2,10 @@
 
 from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from gind.train.files import write_atomically
-from gind.train.loop import FitReport, fit, implicit_parameters
+from gind.train.loop import FitReport, check_fit, fit, implicit_parameters
 from gind.train.metrics import METRICS
 from gind.train.observe import MetricsFile, Observer, TensorBoard
-from gind.train.options import FitOptions
+from gind.train.options import FitOptions, OptionError
 from gind.train.problem import Part, Problem, make_parts, split_of_masks
 from gind.train.progress import LiveProgress, PlainProgress, show_progress
 from gind.train.schedule import Constant, Cosine, Restarts, Schedule, StepDecay
@@ -24,6 +24,7 @@ __all__ = [
     "LiveProgress",
     "MetricsFile",
     "Observer",
+    "OptionError",
     "Part",
     "PlainProgress",
     "Problem",
@@ -33,6 +34,7 @@ __all__ = [
     "StepDecay",
     "TensorBoard",
     "call",
+    "check_fit",
     "evaluate",
     "fit",
     "implicit_parameters",

@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
+from gind.errors import UserError
 from gind.train.files import write_atomically
 
 __all__ = ["CheckpointError", "load_tensors", "optimizer_tensors", "restore_optimizer", "save_tensors", "section"]
@@ -18,7 +19,7 @@ __all__ = ["CheckpointError", "load_tensors", "optimizer_tensors", "restore_opti
 FORMAT = 1
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UserError, ValueError):
     """A file of saved tensors that cannot be used; the message says why and what to do."""
 
 
@@ -28,7 +29,10 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
     # safetensors refuses views of one memory; a clone costs little
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     with write_atomically(path) as temporary:
-        save_file(whole, temporary, metadata=header)
+        try:
+            save_file(whole, temporary, metadata=header)
+        except SafetensorError as error:
+            raise CheckpointError(f"{path} cannot be written: {error}.") from error
 
 
 def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -38,7 +42,8 @@ def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+            # copies: at an odd address in the file, sums could be rounded in another order
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is no dict)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). Delete it and train again.") from error
     try:
@@ -70,7 +75,12 @@ def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> No
     """Put the state back; the parameter groups stay as they are."""
     whole = optimizer.state_dict()
     state: dict[int, dict[str, Tensor]] = {}
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
         state.setdefault(int(number), {})[name] = tensor
+    for index, values in state.items():
+        missing = {"step", "exp_avg", "exp_avg_sq"} - set(values)
+        if missing or values["exp_avg"].shape != parameters[index].shape:
+            raise KeyError(f"the state of parameter {index}")
     optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})

@@ -12,18 +12,18 @@ from torch import nn
 from torch.optim import Adam, AdamW, Optimizer
 from torch_geometric.data import Data
 
-from gind.datasets import DataError, Dataset, Split
+from gind.datasets import Dataset, Split
 from gind.diffusion import Composition, Diffusion
 from gind.train.interrupt import Interrupt, catch_interrupt
 from gind.train.observe import Observer
-from gind.train.options import FitOptions
+from gind.train.options import FitOptions, OptionError
 from gind.train.problem import Problem
 from gind.train.state import EpochRecord, TrainingState, fingerprint
 from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step
 from gind.train.stopping import Patience
 from gind.train.wrap import as_problem
 
-__all__ = ["FitReport", "fit", "implicit_parameters"]
+__all__ = ["FitReport", "check_fit", "fit", "implicit_parameters"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +106,16 @@ def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:
     return list({id(p): p for layer in layers for p in layer.parameters()}.values())
 
 
+def check_fit(model: nn.Module, problem: Problem, options: FitOptions) -> None:
+    """Refuse options that do not go with the model or the data."""
+    if options.warm_start:
+        if len(problem.train) > 1:
+            raise OptionError("`warm_start` is for one graph: with many, each step has other graphs. Leave it off.")
+        WarmStart(model, True)
+
+
 def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -> TrainingState:
-    if options.warm_start and len(problem.train) > 1:
-        raise DataError("`warm_start` is for one graph: with many, each step has other graphs. Leave it off.")
+    check_fit(model, problem, options)
     return TrainingState(
         model,
         _optimizer(model, options),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gind.datasets import Metric, Task
+from gind.datasets import DataError, Metric, Task
 
 __all__ = ["METRICS", "loss", "metric"]
 
@@ -36,9 +36,9 @@ def roc_auc(scores: Tensor, y: Tensor) -> float:
     from sklearn.metrics import roc_auc_score
 
     if scores.shape[1] != 2:
-        raise ValueError(f"ROC AUC is for two classes, the scores have {scores.shape[1]}. Use the metric 'accuracy'.")
+        raise DataError(f"ROC AUC is for two classes, the scores have {scores.shape[1]}. Use the metric 'accuracy'.")
     if len(torch.unique(y)) < 2:
-        raise ValueError("ROC AUC needs rows of both classes, all labels here are equal. Take a larger part.")
+        raise DataError("ROC AUC needs rows of both classes, all labels here are equal. Take a larger part.")
     # roc_auc_score is untyped
     return float(roc_auc_score(y.numpy(), (scores[:, 1] - scores[:, 0]).double().numpy()))
 

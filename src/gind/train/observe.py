@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gind.errors import MissingPackageError
 from gind.train.files import write_atomically
 from gind.train.state import EpochRecord
 
@@ -59,8 +60,13 @@ class TensorBoard(Observer):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise ModuleNotFoundError("TensorBoard is not installed: pip install 'gind[track]'.") from error
-        self._writer: Any = SummaryWriter(str(directory))
+            raise MissingPackageError("TensorBoard is not installed: pip install 'gind[track]'.") from error
+        self._make: Any = lambda: SummaryWriter(str(directory))
+        self._writer: Any = None
+
+    def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
+        """Open the directory."""
+        self._writer = self._make()
 
     def epoch(self, record: EpochRecord) -> None:
         """Write the numbers of this epoch."""
@@ -70,7 +76,8 @@ class TensorBoard(Observer):
 
     def end(self) -> None:
         """Close."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 def _numbers(record: EpochRecord) -> dict[str, Any]:

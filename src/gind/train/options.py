@@ -4,9 +4,14 @@ import dataclasses
 import math
 from typing import Literal
 
+from gind.errors import UserError
 from gind.train.schedule import Constant, Schedule
 
-__all__ = ["FitOptions"]
+__all__ = ["FitOptions", "OptionError"]
+
+
+class OptionError(UserError, ValueError):
+    """An option that does not go with the model or the data."""
 
 
 @dataclasses.dataclass(frozen=True)

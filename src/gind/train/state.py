@@ -97,6 +97,8 @@ class TrainingState:
             self.model.load_state_dict(section(tensors, "model"))
             restore_optimizer(self.optimizer, section(tensors, "optimizer"))
             self.best = section(tensors, "best")
+            if self.best and self.best.keys() != self.model.state_dict().keys():
+                raise KeyError("the best weights")
             self.history = [_record(row) for row in tensors["history"].tolist()]
             for number, warm in enumerate(self.warm):
                 values = section(tensors, f"warm.{number}")
@@ -133,8 +135,11 @@ def fingerprint(model: nn.Module, problem: Problem, options: FitOptions, seed: i
 def _data_bytes(problem: Problem) -> list[bytes | str]:
     pieces: list[bytes | str] = [f"{problem.task} {problem.num_features} {problem.num_classes}"]
     for part in (*problem.train, *problem.val):
-        pieces += [t.cpu().numpy().tobytes() for t in (part.data.edge_index, part.y)]
-        pieces += [] if part.rows is None else [part.rows.cpu().numpy().tobytes()]
+        x = part.data.x
+        dense = x.layout == torch.strided
+        features = [x] if dense else [x.crow_indices(), x.col_indices(), x.values()]
+        seen = [part.data.edge_index, part.data.get("edge_weight"), part.rows, part.y, *features]
+        pieces += [t.cpu().numpy().tobytes() for t in seen if t is not None]
     return pieces
 
 

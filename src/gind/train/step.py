@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from gind.datasets import Metric, Task
 from gind.equilibrium import ConvergenceWarning, Solution, watch
 from gind.train.metrics import loss, metric
+from gind.train.options import OptionError
 from gind.train.problem import Part
 
 __all__ = ["Evaluation", "SolveStatistics", "WarmStart", "call", "evaluate", "train_step"]
@@ -74,7 +75,7 @@ class WarmStart:
         self.on = on
         self.values: list[Tensor] = []
         if on and "z0" not in inspect.signature(model.forward).parameters:
-            raise ValueError(
+            raise OptionError(
                 f"`warm_start` needs a model whose forward takes `z0`; {type(model).__name__} does not. Leave it off."
             )
 
@@ -86,9 +87,10 @@ class WarmStart:
     def keep(self, solutions: Sequence[Solution]) -> None:
         """Remember where this pass ended."""
         if self.on:
-            # a copy outside of inference mode: training starts may need it
+            # a copy outside of inference mode: training starts may need it. Contiguous, as it comes back from a file
             with torch.inference_mode(False):
-                self.values = [solution.value.detach().clone() for solution in solutions]
+                layout = torch.contiguous_format
+                self.values = [solution.value.detach().clone(memory_format=layout) for solution in solutions]
 
 
 def call(model: nn.Module, part: Part, **more: Any) -> Tensor:

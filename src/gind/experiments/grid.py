@@ -1,0 +1,168 @@
+"""Many runs: every dataset x model x split of a sheet, cell by cell, in parallel processes; what is done is not redone.
+
+A sheet is a TOML file:
+
+    title = "..."
+    seeds = [0]
+    [[cells]]
+    datasets = ["texas", "wisconsin"]
+    models = ["gind", "gcn"]
+    splits = "0-9"
+    set = { epochs = 100 }        keys for all of them, optional
+"""
+
+import dataclasses
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from gind.datasets.table import nearest
+from gind.experiments.artefact import REPORT
+from gind.experiments.keys import ConfigError
+from gind.experiments.toml import read_toml
+
+__all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_grid"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One run of a sheet."""
+
+    dataset: str
+    model: str
+    split: int
+    seed: int = 0
+    keys: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def place(self) -> Path:
+        """Where its report lies, below the results of the sheet."""
+        return Path(self.dataset) / self.model / f"{self.split}-{self.seed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sheet:
+    """A named list of cells."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+
+    def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
+        """The cells of these datasets, models and splits; an empty choice means all."""
+        for what, chosen, there in (
+            ("dataset", datasets, {cell.dataset for cell in self.cells}),
+            ("model", models, {cell.model for cell in self.cells}),
+        ):
+            for name in chosen:
+                if name not in there:
+                    raise ConfigError(f"{self.name} has no {what} {name!r}. {nearest(name, there)}")
+        kept = tuple(
+            cell
+            for cell in self.cells
+            if (not datasets or cell.dataset in datasets)
+            and (not models or cell.model in models)
+            and (not splits or cell.split in splits)
+        )
+        return dataclasses.replace(self, cells=kept)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """How a cell ended: `error` is empty if its report is there."""
+
+    cell: Cell
+    error: str = ""
+    skipped: bool = False
+
+
+def read_sheet(path: Path) -> Sheet:
+    """A sheet of a TOML file; splits differ fastest last, so that early cells show every model once."""
+    table = read_toml(path)
+    unknown = set(table) - {"title", "seeds", "cells"}
+    if unknown or not isinstance(table.get("cells"), list):
+        raise ConfigError(f"{path}: expected title, seeds and [[cells]], got {', '.join(table) or 'nothing'}.")
+    cells = []
+    for block in table["cells"]:
+        missing = {"datasets", "models", "splits"} - set(block)
+        unknown = set(block) - {"datasets", "models", "splits", "set"}
+        if missing or unknown:
+            raise ConfigError(f"{path}: [[cells]] needs datasets, models and splits, and may have set.")
+        keys = tuple(sorted(block.get("set", {}).items()))
+        cells += [
+            Cell(dataset, model, split, seed, keys)
+            for split in parse_splits(block["splits"])
+            for seed in table.get("seeds", [0])
+            for dataset in block["datasets"]
+            for model in block["models"]
+        ]
+    return Sheet(path.stem, str(table.get("title", path.stem)), tuple(cells))
+
+
+def parse_splits(text: str) -> list[int]:
+    """ "0-9", "3" or "0,2,5-7" as numbers."""
+    numbers: list[int] = []
+    try:
+        for piece in text.split(","):
+            first, _, last = piece.strip().partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise ConfigError(f"Splits are written like 0-9 or 0,2,5, got {text!r}.") from None
+    return numbers
+
+
+def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None, jobs: int = 1) -> Iterator[Finished]:
+    """Run what has no report yet, `jobs` at a time with one thread each; yields cells as they end.
+
+    `results/<sheet>/<dataset>/<model>/<split>-<seed>/report.json` are kept, checkpoints and weights go to `work`.
+    """
+    open_cells = []
+    for cell in sheet.cells:
+        if (results / sheet.name / cell.place / REPORT).exists():
+            yield Finished(cell, skipped=True)
+        else:
+            open_cells.append(cell)
+    if not open_cells:
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(open_cells)), mp_context=context) as pool:
+        waiting = iter(open_cells)
+        running: dict[Future[str], Cell] = {}
+
+        def feed() -> None:
+            cell = next(waiting, None)
+            if cell is not None:
+                place = (results / sheet.name / cell.place, work / sheet.name / cell.place)
+                running[pool.submit(_run_cell, cell, *place, root)] = cell
+
+        for _ in range(jobs):
+            feed()
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                cell = running.pop(future)
+                feed()
+                yield Finished(cell, future.result())
+
+
+def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
+    """One cell in a process of its own; the message of what went wrong, or nothing."""
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    from gind.experiments.run import run
+    from gind.experiments.spec import make_spec
+
+    table = {"dataset": cell.dataset, "split": cell.split, "seed": cell.seed, "model": {"name": cell.model}}
+    try:
+        outcome = run(make_spec({**table, **dict(cell.keys)}), work, root=root, resume=True, threads=1)
+        if not outcome.fit.finished:
+            return f"stopped by {outcome.fit.stopped_by}"
+        from gind.experiments.artefact import write_json
+
+        results.mkdir(parents=True, exist_ok=True)
+        write_json(results / REPORT, outcome.report)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""

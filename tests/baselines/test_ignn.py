@@ -1,0 +1,237 @@
+"""IGNN against dense algebra in float64."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.testing import assert_close
+from training_problems import cycles_and_paths, many_labels, two_blocks
+
+import gind
+from gind.baselines.adjacency import AdjacencyKind, adjacency, spectral_radius
+from gind.baselines.ignn import IGNN, project_rows
+from gind.equilibrium import Stop
+from gind.experiments.keys import parse
+from gind.experiments.models import KINDS, ModelEntry, defaults
+from gind.graph import Graph
+from gind.train import FitOptions
+
+TIGHT = Stop(1e-12, 1000)
+EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 2, 2], [1, 2, 3, 4, 5, 3, 5, 2]])  # one self-loop; node 6 is isolated
+WEIGHTS = torch.tensor([1.0, 0.5, 2.0, 1.0, 3.0, 1.0, 0.25, 1.0], dtype=torch.float64)
+X = torch.randn(7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def dense_adjacency(edges: Tensor, n: int, weight: Tensor | None = None) -> NDArray[Any]:
+    A = np.zeros((n, n))
+    for e, (i, j) in enumerate(edges.T.tolist()):
+        A[i, j] = A[j, i] = 1.0 if weight is None else float(weight[e])
+    return A
+
+
+def dense_symmetric(edges: Tensor, n: int, weight: Tensor | None = None) -> Tensor:
+    A = dense_adjacency(edges, n, weight) + np.eye(n)
+    d = A.sum(axis=1)
+    return torch.from_numpy(A / np.sqrt(np.outer(d, d)))
+
+
+def make(**options: Any) -> IGNN:
+    torch.manual_seed(0)
+    model = IGNN(5, 4, 3, **{"dropout": 0.0, "stop": TIGHT, **options}).double()
+    with torch.no_grad():
+        model.layers[0].W.mul_(4)  # type: ignore[operator]
+    return model
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_adjacency_is_normalized_and_has_spectral_radius_one(weight: Tensor | None) -> None:
+    A = adjacency(Graph.from_edge_index(EDGES, 7, weight), torch.float64)
+    dense = dense_symmetric(EDGES, 7, weight)
+    assert_close(A(torch.eye(7, dtype=torch.float64)), dense)
+    assert_close(A.dense(), dense)
+    assert np.abs(np.linalg.eigvals(dense.numpy())).max() == pytest.approx(1, abs=1e-12)
+
+
+def test_spectral_radius_bounds_the_eigenvalues_of_each_graph() -> None:
+    star = torch.stack([torch.zeros(5, dtype=torch.long), torch.arange(1, 6)])
+    path = torch.stack([torch.arange(9), torch.arange(1, 10)])
+    generator = torch.Generator().manual_seed(3)
+    random = torch.randint(0, 30, (2, 60), generator=generator)
+    graphs = [(star, 6), (path, 10), (random, 30), (EDGES, 7), (torch.empty(2, 0, dtype=torch.long), 2)]
+    offsets = np.cumsum([0] + [n for _, n in graphs])
+    edges = torch.cat([e + int(o) for (e, _), o in zip(graphs, offsets, strict=False)], dim=1)
+    batch = torch.repeat_interleave(torch.arange(5), torch.tensor([n for _, n in graphs]))
+    together = Graph.from_edge_index(edges, len(batch), batch=batch)
+    bound = spectral_radius(together)
+    A = adjacency(together, torch.float64, "spectral").dense().numpy()
+    for number, (e, n) in enumerate(graphs):
+        # repeated edges add up in a Graph
+        dense = np.zeros((n, n))
+        single = Graph.from_edge_index(e, n)
+        weight = np.ones(single.num_edges) if single.weight is None else single.weight.numpy()
+        for i, j, w in zip(single.tail.tolist(), single.head.tolist(), weight, strict=True):
+            dense[i, j] = dense[j, i] = w
+        dense += np.diag(single.loops.numpy())
+        exact = np.abs(np.linalg.eigvals(dense)).max()
+        assert exact - 1e-12 <= float(bound[number]) <= 1.01 * exact + 1e-12
+        own = slice(offsets[number], offsets[number + 1])
+        np.testing.assert_allclose(A[own, own] * float(bound[number]), dense, atol=1e-12)
+
+
+def ball_by_bisection(w: NDArray[Any], radius: float) -> NDArray[Any]:
+    low, high = 0.0, float(np.abs(w).max())
+    for _ in range(200):
+        theta = (low + high) / 2
+        low, high = (theta, high) if np.maximum(np.abs(w) - theta, 0).sum() > radius else (low, theta)
+    return np.asarray(np.sign(w) * np.maximum(np.abs(w) - high, 0))
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.9, 3.0])
+def test_projection_is_the_nearest_matrix_of_the_ball(radius: float) -> None:
+    W = torch.randn(40, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 0.7
+    W[0], W[1], W[2, :3] = 0.01, 5.0, 2.0  # inside; all entries equal; some of them equal
+    projected = project_rows(W, radius)
+    for row, found in zip(W.numpy(), projected.numpy(), strict=True):
+        inside = np.abs(row).sum() <= radius
+        np.testing.assert_allclose(found, row if inside else ball_by_bisection(row, radius), atol=1e-12)
+    assert float(projected.abs().sum(dim=1).max()) <= radius * (1 + 1e-12)
+    assert_close(project_rows(projected, radius), projected, atol=1e-14, rtol=0)
+
+
+def test_linear_equilibrium_is_that_of_a_dense_solve() -> None:
+    model = make(activation="identity", normalize=False).eval()
+    layer: Any = model.layers[0]
+    W, A = project_rows(layer.W, 0.9).detach(), dense_symmetric(EDGES, 7)
+    b = A @ X @ layer.Omega.detach().T
+    # vec of rows: vec(ÂZWᵀ) = (Â ⊗ W) vec(Z)
+    Z = torch.linalg.solve(torch.eye(28, dtype=torch.float64) - torch.kron(A, W), b.reshape(-1)).reshape(7, 4)
+    assert_close(model(X, EDGES), model.head(Z))
+
+
+@pytest.mark.parametrize("kappa", [0.5, 0.98])
+@pytest.mark.parametrize("kind", ["symmetric", "spectral"])
+def test_relu_equilibrium_is_that_of_a_long_dense_iteration(kappa: float, kind: AdjacencyKind) -> None:
+    model = make(kappa=kappa, adjacency=kind, normalize=False)
+    layer: Any = model.layers[0]
+    A = dense_symmetric(EDGES, 7)
+    if kind == "spectral":
+        raw = torch.from_numpy(dense_adjacency(EDGES, 7))
+        A = raw / float(spectral_radius(Graph.from_edge_index(EDGES, 7)))
+    W = project_rows(layer.W, kappa).detach()
+    b, Z = A @ X @ layer.Omega.detach().T, torch.zeros(7, 4, dtype=torch.float64)
+    for _ in range(3000):
+        Z = (A @ Z @ W.T + b).relu()
+    with gind.watch() as solutions, torch.no_grad():
+        scores = model(X, EDGES)
+    assert_close(scores, model.head(Z), atol=1e-10, rtol=0)
+    assert float((solutions[0].value - Z).norm()) <= float(solutions[0].bound)
+    assert math.isfinite(solutions[0].bound) == bool(torch.linalg.matrix_norm(W, 2) < 1)
+
+
+def test_training_projects_in_place_and_evaluation_leaves_the_parameter() -> None:
+    model = make()
+    layer: Any = model.layers[0]
+    before = layer.W.detach().clone()
+    assert float(before.abs().sum(dim=1).max()) > 0.9
+    model.eval()
+    in_evaluation = model(X, EDGES)
+    assert torch.equal(layer.W, before)
+    model.train()
+    in_training = model(X, EDGES)
+    assert float(layer.W.detach().abs().sum(dim=1).max()) <= 0.9 * (1 + 1e-12)
+    assert_close(in_training, in_evaluation)
+    # the second pass does not touch what the first one needs
+    (in_training.sum() + model(X, EDGES).sum()).backward()
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "skip": True, "normalize": False}], ids=["one", "two"])
+@pytest.mark.parametrize("scale", [0.2, 1.0], ids=["inside", "projected"])
+def test_gradients_are_those_of_finite_differences(options: dict[str, Any], scale: float) -> None:
+    model = make(**options).eval()
+    with torch.no_grad():
+        model.layers[0].W.mul_(scale)  # type: ignore[operator]
+    names = [name for name, _ in model.named_parameters()]
+    values = [p.detach().clone().requires_grad_() for p in model.parameters()]
+
+    def scores(x: Tensor, *parameters: Tensor) -> Tensor:
+        result: Tensor = torch.func.functional_call(model, dict(zip(names, parameters, strict=True)), (x, EDGES))
+        return result
+
+    assert torch.autograd.gradcheck(scores, (X.clone().requires_grad_(), *values), atol=1e-6, fast_mode=True)
+
+
+def test_a_dead_node_does_not_drown_the_gradients() -> None:
+    model = make()
+    x = X.clone()
+    x[6] = 0  # isolated and without features: its equilibrium is 0
+    model(x, EDGES).square().sum().backward()
+    for parameter in model.parameters():
+        assert float(parameter.grad.abs().max()) < 1e3  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("task", ["node", "graph"])
+@pytest.mark.parametrize("kind", ["symmetric", "spectral"])
+def test_a_batch_is_its_graphs(task: str, kind: str) -> None:
+    model = make(task=task, adjacency=kind, num_layers=2, head="mlp").eval()
+    small = torch.tensor([[0, 1], [1, 2]])
+    x = torch.randn(3, 5, dtype=torch.float64)
+    batch = torch.tensor([0] * 7 + [1] * 3)
+    together = model(torch.cat([X, x]), torch.cat([EDGES, small + 7], dim=1), batch=batch)
+    assert_close(together, torch.cat([model(X, EDGES), model(x, small)]), atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_sparse_features_give_the_same_scores(skip: bool) -> None:
+    model = make(skip=skip).eval()
+    x = X * (X > 0)
+    assert_close(model(x.to_sparse_csr(), EDGES), model(x, EDGES), atol=1e-10, rtol=0)
+
+
+def test_solves_are_seen_and_reach_their_tolerance() -> None:
+    torch.manual_seed(0)
+    model = IGNN(4, 16, 2, num_layers=3)
+    data = two_blocks()
+    with gind.watch() as solutions:
+        model(data.x, data.edge_index).sum().backward()
+    assert len(solutions) == 3
+    for solution in solutions:
+        assert solution.converged
+        assert float(solution.residual) <= 1e-5
+        assert solution.gradient.residual is not None
+        assert float(solution.gradient.residual) <= 1e-5
+
+
+@pytest.mark.parametrize("task", ["node", "graph", "multilabel"])
+def test_training_lowers_the_loss(task: str) -> None:
+    torch.manual_seed(0)
+    if task == "node":
+        report = gind.fit(IGNN(4, 8, 2), two_blocks(), epochs=12)
+    elif task == "graph":
+        model = IGNN(2, 16, 2, task="graph", head="mlp", dropout=0.0)
+        report = gind.fit(model, cycles_and_paths(), epochs=15, batch_size=8, lr=0.02)
+    else:
+        model = IGNN(3, 8, 3, 2, skip=True, normalize=False, dropout=0.0, adjacency="spectral")
+        report = gind.fit(model, many_labels(), epochs=6, batch_size=1, lr=0.02)
+    assert report.history[-1].loss < 0.9 * report.history[0].loss
+    assert sum(record.open for record in report.history) == 0
+
+
+@pytest.mark.parametrize("dataset", ["cora", "chains", "ppi", "mutag", "nci1"])
+def test_defaults_are_keys_of_the_model_or_of_training(dataset: str) -> None:
+    keys = ModelEntry(IGNN).keys
+    options = dict(defaults("ignn", dataset))
+    model = {k: parse(k, keys[k].type, options.pop(k), KINDS) for k in list(options) if k in keys}
+    FitOptions(**options)
+    assert isinstance(ModelEntry(IGNN).for_data("node", 5, 3, {**model, "hidden": 4}), IGNN)
+
+
+@pytest.mark.parametrize(("options", "word"), [({"num_layers": 0}, "num_layers"), ({"kappa": 1.0}, "kappa")])
+def test_refusals(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        IGNN(5, 4, 3, **options)
+    with pytest.raises(ValueError, match="7 rows"):
+        IGNN(5, 4, 3)(X.float(), Graph.from_edge_index(EDGES, 9))
