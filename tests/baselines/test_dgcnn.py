@@ -38,7 +38,8 @@ def head(model: DGCNN, z: np.ndarray, k: int) -> np.ndarray:
     windows = [np.einsum("oct,tc->o", kernel, pooled[t : t + 5]) for t in range(k // 2 - 4)]
     second = np.maximum(np.stack(windows, axis=1) + array(model.sequence.bias)[:, None], 0)
     dense = np.maximum(array(model.dense.weight) @ second.reshape(-1) + array(model.dense.bias), 0)
-    return array(model.out.weight) @ dense + array(model.out.bias)
+    scores: np.ndarray = array(model.out.weight) @ dense + array(model.out.bias)
+    return scores
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -62,12 +63,12 @@ def test_sort_pooling_and_the_cnn(nodes: int, k: int) -> None:
 
 def test_widths() -> None:
     model = DGCNN(7, 32, 2, k=19)
-    assert [tuple(conv.weight.shape) for conv in model.convs] == [(32, 7), (32, 32), (32, 32), (1, 32)]  # type: ignore[arg-type, union-attr]
+    assert [tuple(conv.weight.shape) for conv in model.convs] == [(32, 7), (32, 32), (32, 32), (1, 32)]  # type: ignore[arg-type]
     assert model.rows.kernel_size == model.rows.stride == (97,)
     assert model.dense.weight.shape == (128, 32 * 5)
 
 
-@pytest.mark.parametrize("name", ["mutag", "ptc_mr", "ptc", "cox2", "proteins", "nci1"])
+@pytest.mark.parametrize("name", ["mutag", "ptc_mr", "ptc"])
 def test_default_k_is_the_quantile_of_the_authors(name: str) -> None:
     counts = np.sort([graph.num_nodes for graph in real(name).graphs])
     expected = max(10, counts[int(np.ceil(0.6 * len(counts))) - 1])
@@ -81,4 +82,4 @@ def test_refusals() -> None:
         ({"task": "node"}, "graphs"),
     ):
         with pytest.raises(ValueError, match=words):
-            DGCNN(3, 4, 2, **arguments)  # type: ignore[arg-type]
+            DGCNN(3, 4, 2, **arguments)

@@ -228,6 +228,15 @@ def test_refusals(build: Callable[..., nn.Module]) -> None:
         make(build)(features(), torch.tensor([[0], [9]]))
     with pytest.raises(ValueError, match="shape"):
         make(build)(features()[:, :2], EDGES)
+    with pytest.raises(ValueError, match="9 rows but the graph has 10 nodes"):
+        make(build)(features(), gind.Graph.from_edge_index(EDGES, 10))
+
+
+@every_model
+def test_a_graph_is_as_good_as_its_edges(build: Callable[..., nn.Module]) -> None:
+    once = EDGES[:, [0, 1, 3, 4, 5, 6, 7, 8]]
+    model = make(build)
+    assert_close(model(features(), gind.Graph.from_edge_index(once, N)), model(features(), once))
 
 
 def test_refusals_of_options() -> None:

@@ -100,7 +100,7 @@ def test_a_convolution_in_a_users_model_is_certified() -> None:
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3])
 def test_proven_labels_are_those_of_the_exact_equilibrium(scaling: object, output: str, tol: float) -> None:
     torch.manual_seed(0)
-    x, edges = problem(60)
+    _, edges = problem(60)
     graph = gind.Graph.from_edge_index(edges, 60)
     layer = gind.Diffusion(8, scaling=scaling, output=output, stop=gind.Stop(tol, 500))  # type: ignore[arg-type]
     head, b = nn.Linear(8, 4), torch.randn(60, 8)
@@ -127,7 +127,7 @@ def test_the_margin_is_the_formula() -> None:
 
 
 def test_a_normalized_output_proves_nothing() -> None:
-    x, edges = problem()
+    _, edges = problem()
     graph = gind.Graph.from_edge_index(edges, 30)
     layer = gind.Diffusion(8, output_norm=True)
     b = torch.randn(30, 8)

@@ -94,9 +94,7 @@ def test_schedules_are_those_of_torch() -> None:
     assert ours(StepDecay(every=5, decay=0.3)) == pytest.approx(
         torch_factors(lr_scheduler.StepLR, 12, step_size=5, gamma=0.3)
     )
-    assert ours(Restarts(period=4)) == pytest.approx(
-        torch_factors(lr_scheduler.CosineAnnealingWarmRestarts, 12, T_0=4)
-    )
+    assert ours(Restarts(period=4)) == pytest.approx(torch_factors(lr_scheduler.CosineAnnealingWarmRestarts, 12, T_0=4))
     assert ours(StepDecay(warmup=3, every=1000))[:4] == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
 
@@ -131,9 +129,14 @@ def test_patience_takes_the_highest_metric_then_the_lowest_loss() -> None:
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), write_atomically(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+
+    def fail() -> None:
+        with write_atomically(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_text() == "old"
     with write_atomically(path) as temporary:
         temporary.write_text("new")
@@ -171,7 +174,8 @@ def test_plain_progress_prints_first_and_last_and_not_too_much() -> None:
         progress.epoch(record(epoch))
     progress.end()
     lines = text.getvalue().splitlines()
-    assert lines[0].startswith("epoch   1/100  loss 1.0000  val accuracy 0.7500 (best 0.7500)  steps 12+7  residual 1e-05")
+    first = "epoch   1/100  loss 1.0000  val accuracy 0.7500 (best 0.7500)  steps 12+7  residual 1e-05"
+    assert lines[0].startswith(first)
     assert lines[-1].startswith("epoch 100/100")
     assert len(lines) <= 21
 
@@ -191,7 +195,7 @@ def test_live_progress_shows_everything_in_a_terminal() -> None:
 
 def test_tensorboard_is_optional(tmp_path: Path) -> None:
     try:
-        import tensorboard  # noqa: F401
+        import tensorboard  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
     except ImportError:
         with pytest.raises(ModuleNotFoundError, match=r"gind\[track\]"):
             TensorBoard(tmp_path)

@@ -77,6 +77,8 @@ def neighbors(
     so what is computed of it (`keep`) is computed once.
     """
     graph = as_graph(edge_index, x.shape[0], edge_weight, batch, directed=True)
+    if graph.num_nodes != x.shape[0]:
+        raise ValueError(f"`x` has {x.shape[0]} rows but the graph has {graph.num_nodes} nodes.")
     return keep(graph, "both ways", lambda: _both_ways(graph)) if undirected or not graph.directed else graph
 
 

@@ -105,7 +105,7 @@ class WL(nn.Module):
         self.get_buffer("cost").fill_(cost)
 
     def _choose(self, gram: Array, y: NDArray[np.int64]) -> float:
-        """The C of the highest accuracy in cross-validation, among equals the smallest."""
+        """The C of the highest accuracy in cross-validation; of several the one in the middle, far from the worse ones."""
         from sklearn.model_selection import StratifiedKFold
 
         counts = np.bincount(y)
@@ -123,7 +123,9 @@ class WL(nn.Module):
                 right += int((scores.argmax(axis=1) == y[outside]).sum())
             return right / len(y)
 
-        return max(_COSTS, key=accuracy)
+        accuracies = [accuracy(cost) for cost in _COSTS]
+        best = [cost for cost, value in zip(_COSTS, accuracies, strict=True) if value == max(accuracies)]
+        return best[len(best) // 2]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
         # how many colors there are, the training decides
