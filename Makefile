@@ -20,7 +20,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev  ## time and memory, fused against the edge-storing reference
-	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds -s
+	$(BIN)/python -m pytest -n 0 benchmarks --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds -s
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

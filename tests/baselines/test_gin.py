@@ -34,7 +34,7 @@ BUILD: dict[str, Callable[[], nn.Module]] = {
     "dgcnn": lambda: DGCNN(2, 16, 2, k=10, dropout=0.1),
     "gin": lambda: GIN(2, 8, 2, 3, dropout=0.0),
     "fdgnn": lambda: FDGNN(2, 30, 2, 2, degree=2.0),
-    "wl": lambda: WL(2, 1, 2, 2, colors="uniform"),
+    "wl": lambda: WL(2, 1, 2, 2, colors="uniform", normalize=False),
 }
 TRAIN: dict[str, dict[str, Any]] = {"dcnn": {"lr": 0.05}, "dgcnn": {"lr": 0.01}, "gin": {"lr": 0.01}}
 

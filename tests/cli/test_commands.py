@@ -514,3 +514,13 @@ def test_keys_reach_the_model(place: Path, tmp_path: Path) -> None:
     assert layer.edge_norm == gind.FrozenNorm()
     assert layer.scaling == gind.Symmetric()
     assert (layer.injection, layer.output) == ("separate", "flux")
+
+
+def test_config_counts_for_models_beside_too(place: Path, tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text('dataset = "wine"\n[train]\nepochs = 3\nlr = 0.5\n[model]\nname = "mlp"\nhidden = 4\n')
+    out = tmp_path / "run"
+    assert command(f"train --config {config} --beside gcn --quiet --out {out}").code == 0
+    for place_ in (out, out / "beside" / "gcn"):
+        assert report(place_)["config"]["train"]["epochs"] == 3
+        assert report(place_)["config"]["train"]["lr"] == 0.5

@@ -170,7 +170,7 @@ def half_written(run: Path) -> set[str]:
 # config.toml, metrics.jsonl and two checkpoints, and whether the new file has its name by then
 OPERATIONS = [
     (tempfile, "mkstemp", 4, False),
-    (gind.train.checkpoint, "save_file", 2, False),
+    (gind.train.checkpoint, "save", 2, False),
     (os, "fsync", 8, False),
     (Path, "chmod", 4, False),
     (os, "replace", 4, False),

@@ -105,7 +105,7 @@ class WL(nn.Module):
         self.get_buffer("cost").fill_(cost)
 
     def _choose(self, gram: Array, y: NDArray[np.int64]) -> float:
-        """The C of the highest accuracy in cross-validation; of several the one in the middle, far from the worse ones."""
+        """The C of the highest accuracy in cross-validation; of several the one in the middle."""
         from sklearn.model_selection import StratifiedKFold
 
         counts = np.bincount(y)

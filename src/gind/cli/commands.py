@@ -80,7 +80,8 @@ class Request:
         kept = {key: table[key] for key in ("dataset", "split", "seed", "data")}
         train = keys_by_section(spec.model)["train"]
         changes = [change for change in map(assignment, self.assignments) if set(change) <= {*train, "train"}]
-        return make_spec(combine([kept, *changes, {"model": {"name": model}}]))
+        config = {} if self.config is None else read_toml(self.config).get("train", {})
+        return make_spec(combine([kept, {"train": config}, *changes, {"model": {"name": model}}]))
 
 
 def train(request: Request) -> None:

@@ -175,6 +175,7 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
             raise RunError(f"{directory} has a {foreign[0]} but no {CONFIG}: it is no run. Choose another --out.")
         return
     if overwrite:
+        read_config(directory)  # refuses what is no run
         for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
             (directory / name).unlink(missing_ok=True)
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -28,11 +28,9 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
     header = {"gind": json.dumps({"format": FORMAT, "kind": kind, **about})}
     # safetensors refuses views of one memory; a clone costs little
     whole = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    # not `save_file`, which writes through a temporary file of its own that a kill would leave behind
     with write_atomically(path) as temporary:
-        try:
-            save_file(whole, temporary, metadata=header)
-        except SafetensorError as error:
-            raise CheckpointError(f"{path} cannot be written: {error}.") from error
+        temporary.write_bytes(save(whole, metadata=header))
 
 
 def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
