@@ -16,12 +16,13 @@ from torch_geometric.utils import to_undirected
 from training_problems import many_labels, two_blocks
 
 import gind
-from gind.baselines.appnp import APPNP, neighbors, propagation
+from gind.baselines.appnp import APPNP
 from gind.baselines.gat import GAT
 from gind.baselines.gcnii import GCNII
 from gind.baselines.geom_gcn import GeomGCN
 from gind.baselines.h2gcn import H2GCN
 from gind.baselines.jknet import JKNet
+from gind.baselines.propagate import neighbors, propagation
 from gind.baselines.sage import SAGE
 from gind.train.loop import implicit_parameters
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from gind.baselines import geom_gcn, latent
-from gind.baselines.appnp import neighbors
 from gind.baselines.geom_gcn import GeomGCN, divide
 from gind.baselines.latent import closest_pairs, embed
+from gind.baselines.propagate import neighbors
 
 # a square 0 1 2 3 around node 4, with the edges 0-1, 1-2, 4-0; 3 has no edge
 POSITION = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]])

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gind.baselines.appnp import neighbors
 from gind.baselines.h2gcn import H2GCN, hops
+from gind.baselines.propagate import neighbors
 
 
 def random_graph(n: int, m: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,80 @@
-"""What the documentation shows works: its Python runs, its command lines parse."""
+"""What the documentation shows works: its Python runs, its command lines parse, its links lead somewhere."""
 
+import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_cases import command
+
+from gind.cli import commands
+from gind.experiments import assignment, combine, make_spec
 
 ROOT = Path(__file__).parents[2]
+PAGES = ("docs/training.md", "docs/data.md", "docs/command-line.md", "docs/index.md", "README.md")
+WITH_COMMANDS = ("docs/command-line.md", "docs/data.md", "README.md")
+
+
+def blocks(page: str) -> Iterator[tuple[str, int, list[str]]]:
+    """The fenced blocks of a page: language, the number of their first line, lines."""
+    language, first, lines = None, 0, list[str]()
+    for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("```"):
+            lines.append(line)
+        elif language is None:
+            language, first, lines = line[3:], number + 1, []
+        else:
+            yield language, first, lines
+            language = None
+
+
+def shown_commands(page: str) -> list[tuple[str, bool]]:
+    """Every `gind ...`, in blocks and in the text, and whether it is to be typed rather than an example of output."""
+    found = [(line.strip(), True) for kind, _, lines in blocks(page) if kind == "sh" for line in lines]
+    found += [(line[2:], False) for _, _, lines in blocks(page) for line in lines if line.startswith("$ ")]
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
+    found += [(line, False) for line in re.findall(r"`(gind [^`]+)`", text)]
+    return [(line, typed) for line, typed in found if re.match(r"gind [a-z-]", line)]
+
+
+@pytest.mark.parametrize("page", ["docs/training.md", "docs/data.md"])
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page as one script; an error shows the line of the page."""
+    script: list[str] = []
+    for language, first, lines in blocks(page):
+        if language == "python":
+            script += [""] * (first - 1 - len(script)) + lines
+    assert script
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(script), str(ROOT / page), "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_command_lines_parse(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[commands.Request] = []
+    for name in commands.__all__:
+        monkeypatch.setattr(commands, name, _nothing)
+    monkeypatch.setattr(commands, "Request", commands.Request)
+    monkeypatch.setattr(commands, "train", requests.append)
+    lines = shown_commands(page)
+    assert lines
+    for line, typed in lines:
+        arguments = shlex.join(shlex.split(line, comments=True)[1:])
+        requests.clear()
+        outcome = command(arguments)
+        assert outcome.code == 0, f"{line}: {outcome.stderr}"
+        for request in requests if typed else ():
+            make_spec(combine([{"dataset": "digits"}, *map(assignment, request.assignments)]))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", (ROOT / page).read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
+
+
+def _nothing(*_: Any) -> None:
+    """In place of what a command does."""

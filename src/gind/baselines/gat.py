@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
-from gind.baselines.appnp import keep, neighbors
+from gind.baselines.propagate import keep, neighbors
 from gind.features import project
 
 __all__ = ["GAT"]

@@ -6,23 +6,31 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
+from gind.baselines.propagate import neighbors, propagation
 from gind.features import project
 
 __all__ = ["GCN"]
 
 
 class GCN(nn.Module):
-    """`num_layers` graph convolutions with ReLU between; dropout before each."""
+    """Hᵏ⁺¹ = ReLU(Â Hᵏ Wᵏ + cᵏ), `num_layers` times, the last without ReLU; dropout before each."""
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int = 2, *, dropout: float = 0.5
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 2,
+        *,
+        dropout: float = 0.5,
+        undirected: bool = True,
     ) -> None:
         super().__init__()
         if num_layers < 1:
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
-        self.dropout = dropout
+        self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(GCNConv(a, b, cached=False, normalize=True) for a, b in itertools.pairwise(widths))
+        self.convs = nn.ModuleList(GCNConv(a, b, normalize=False) for a, b in itertools.pairwise(widths))
         # the first linear map is done by `project`, which takes sparse features
         self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
         self.convs[0].lin = nn.Identity()
@@ -33,8 +41,9 @@ class GCN(nn.Module):
         """Scores (nodes, out_channels)."""
         weight: Tensor = self.first.weight  # type: ignore[assignment]
         hidden = project(x, weight, dropout=self.dropout, training=self.training)
+        matrix = propagation(neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected), hidden.dtype)
         for number, conv in enumerate(self.convs):
             if number:
                 hidden = F.dropout(hidden.relu(), self.dropout, self.training)
-            hidden = conv(hidden, edge_index, edge_weight)
+            hidden = conv(hidden, matrix)
         return hidden

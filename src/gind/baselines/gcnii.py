@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCN2Conv
 
-from gind.baselines.appnp import neighbors, propagation
+from gind.baselines.propagate import neighbors, propagation
 from gind.features import encode, make_linear
 
 __all__ = ["GCNII"]

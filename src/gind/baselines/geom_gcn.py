@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gind.baselines.appnp import keep, neighbors, square
 from gind.baselines.h2gcn import times
 from gind.baselines.latent import Embedding, closest_pairs, embed
+from gind.baselines.propagate import keep, neighbors, square
 from gind.features import project
 from gind.graph import Graph
 

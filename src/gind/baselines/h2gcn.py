@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gind.baselines.appnp import keep, neighbors
+from gind.baselines.propagate import keep, neighbors
 from gind.features import csr, encode
 from gind.features.op import multiply
 from gind.graph import Graph

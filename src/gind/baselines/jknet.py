@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, JumpingKnowledge
 
-from gind.baselines.appnp import neighbors, propagation
+from gind.baselines.propagate import neighbors, propagation
 from gind.features import project
 
 __all__ = ["JKNet"]

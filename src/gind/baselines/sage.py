@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
-from gind.baselines.appnp import keep, neighbors, square
+from gind.baselines.propagate import keep, neighbors, square
 from gind.features import project
 from gind.graph import Graph
 

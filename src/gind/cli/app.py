@@ -36,7 +36,7 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads t
 @app.command()
 def train(
     dataset: Annotated[str | None, typer.Argument(help="A name (gind datasets), or the path of a graph.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="gind, mlp, gcn.", show_default="gind")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="See: gind models.", show_default="gind")] = None,
     data: Data = None,
     config: Annotated[Path | None, typer.Option("--config", help="TOML file, such as config.toml of a run.")] = None,
     split: Annotated[int | None, typer.Option("--split", min=0, show_default="0")] = None,
@@ -127,12 +127,21 @@ def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = Fal
 
 
 @app.command()
-def keys(model: Annotated[str, typer.Argument(help="gind, mlp, gcn.")] = "gind") -> None:
+def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
     """Every key that --set and config files know, with its default."""
     with _errors():
         from gind.cli import commands
 
         commands.keys(model)
+
+
+@app.command()
+def models() -> None:
+    """The models there are, and what they are for."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.models()
 
 
 @app.command()

@@ -32,7 +32,7 @@ from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.train import Observer, TensorBoard, show_progress
 
-__all__ = ["Request", "certify", "check", "datasets", "doctor", "evaluate", "keys", "predict", "train"]
+__all__ = ["Request", "certify", "check", "datasets", "doctor", "evaluate", "keys", "models", "predict", "train"]
 
 console = Console()
 
@@ -151,6 +151,11 @@ def certify(directory: Path, dataset: str | None, data: Path | None, as_json: bo
 def keys(model: str) -> None:
     """Print the keys of a model, of training and of data."""
     inventory.keys(console, model)
+
+
+def models() -> None:
+    """Print the models."""
+    inventory.models(console)
 
 
 def doctor(data: Path | None) -> None:

@@ -1,6 +1,7 @@
 """What there is: datasets, keys, and the machine."""
 
 import dataclasses
+import inspect
 import json
 import os
 import typing
@@ -17,13 +18,23 @@ from gind.datasets import DATASETS, DataError, Entry, find, on_disk
 from gind.datasets import check as check_dataset
 from gind.datasets.table import measured
 from gind.experiments.keys import plain
-from gind.experiments.models import KINDS
+from gind.experiments.models import KINDS, MODELS
 from gind.experiments.run import versions
 from gind.experiments.spec import keys_by_section
 from gind.kernels import cpu
 from gind.kernels.op import implementation
 
-__all__ = ["check", "datasets", "doctor", "keys"]
+__all__ = ["check", "datasets", "doctor", "keys", "models"]
+
+
+def models(console: Console) -> None:
+    """Every model with its tasks and the first line of its description."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, entry in MODELS.items():
+        file = inspect.getmodule(entry.build)
+        about = (getattr(file, "__doc__", None) or "").splitlines()[0]
+        table.add_row(f"[bold]{name}", ", ".join(entry.tasks), escape(about))
+    console.print(table, highlight=False)
 
 
 def keys(console: Console, model: str) -> None:

@@ -8,7 +8,25 @@ from typing import Any
 
 from torch import nn
 
-from gind.baselines import GCN, MLP
+from gind.baselines import (
+    APPNP,
+    CGS,
+    DCNN,
+    DGCNN,
+    EIGNN,
+    FDGNN,
+    GAT,
+    GCN,
+    GCNII,
+    GIN,
+    H2GCN,
+    IGNN,
+    MLP,
+    SAGE,
+    WL,
+    GeomGCN,
+    JKNet,
+)
 from gind.datasets.table import nearest
 from gind.diffusion import (
     Decorrelation,
@@ -106,10 +124,27 @@ class ModelEntry:
                 raise ConfigError(f"{name} must lie in [0, 1), got {value}.")
 
 
+_NODES = ("node", "multilabel")
+
 MODELS: dict[str, ModelEntry] = {
     "gind": ModelEntry(GIND, (Diffusion,)),
-    "mlp": ModelEntry(MLP, tasks=("node", "multilabel")),
-    "gcn": ModelEntry(GCN, tasks=("node", "multilabel")),
+    "mlp": ModelEntry(MLP, tasks=_NODES),
+    "gcn": ModelEntry(GCN, tasks=_NODES),
+    "gat": ModelEntry(GAT, tasks=_NODES, hidden=8),
+    "sage": ModelEntry(SAGE, tasks=_NODES),
+    "jknet": ModelEntry(JKNet, tasks=_NODES),
+    "appnp": ModelEntry(APPNP, tasks=_NODES),
+    "gcnii": ModelEntry(GCNII, tasks=_NODES),
+    "geom-gcn": ModelEntry(GeomGCN, tasks=_NODES, hidden=16),
+    "h2gcn": ModelEntry(H2GCN, tasks=_NODES),
+    "ignn": ModelEntry(IGNN),
+    "eignn": ModelEntry(EIGNN, tasks=_NODES),
+    "cgs": ModelEntry(CGS, tasks=("graph",)),
+    "dcnn": ModelEntry(DCNN, tasks=("graph",)),
+    "dgcnn": ModelEntry(DGCNN, tasks=("graph",), hidden=32),
+    "gin": ModelEntry(GIN, tasks=("graph",), hidden=32),
+    "fdgnn": ModelEntry(FDGNN, tasks=("graph",)),
+    "wl": ModelEntry(WL, tasks=("graph",)),
 }
 
 
