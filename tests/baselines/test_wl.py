@@ -165,7 +165,7 @@ def test_refusals() -> None:
         ({"task": "node"}, "graphs"),
         ({"num_layers": -1}, "num_layers"),
         ({"colors": "none"}, "'uniform'"),
-        ({"folds": 1}, "folds"),
+        ({"inner_folds": 1}, "inner_folds"),
     ]
     for arguments, words in bad:
         with pytest.raises(ValueError, match=words):

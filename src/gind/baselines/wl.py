@@ -24,7 +24,7 @@ class WL(nn.Module):
     the training graphs and w are all that is needed elsewhere. With `normalize`, histograms have length 1 (the kernel
     is a cosine). The nodes start with the hash of their row of features, which suits one-hot labels; features that are
     all different make every node unique, and colors="uniform" starts with one color for all.
-    C is chosen out of 10⁻³, ..., 10³ by `folds`-fold cross-validation in the training part. More than two classes are
+    C is chosen out of 10⁻³, ..., 10³ by cross-validation (`inner_folds`) in the training part. Several classes are
     learned one against the rest. `in_channels`, `hidden_channels` and the weights of edges are not used.
     Messages go from edge_index[0] to edge_index[1].
     """
@@ -43,7 +43,7 @@ class WL(nn.Module):
         task: Literal["node", "graph"] = "graph",
         colors: Literal["features", "uniform"] = "features",
         normalize: bool = True,
-        folds: int = 5,
+        inner_folds: int = 5,
     ) -> None:
         super().__init__()
         if task != "graph":
@@ -52,9 +52,10 @@ class WL(nn.Module):
             raise ValueError(f"`num_layers` must be at least 0, got {num_layers}.")
         if colors not in ("features", "uniform"):
             raise ValueError(f"`colors` must be 'features' or 'uniform', got {colors!r}.")
-        if folds < 2:
-            raise ValueError(f"`folds` must be at least 2, got {folds}.")
-        self.num_layers, self.uniform, self.normalize, self.folds = num_layers, colors == "uniform", normalize, folds
+        if inner_folds < 2:
+            raise ValueError(f"`inner_folds` must be at least 2, got {inner_folds}.")
+        self.num_layers, self.uniform, self.normalize = num_layers, colors == "uniform", normalize
+        self.inner_folds = inner_folds
         self.register_buffer("colors", torch.empty(0, dtype=torch.long))  # of the training graphs, sorted
         self.register_buffer("weight", torch.empty(0, out_channels))
         self.register_buffer("bias", torch.zeros(out_channels))
@@ -109,11 +110,11 @@ class WL(nn.Module):
         from sklearn.model_selection import StratifiedKFold
 
         counts = np.bincount(y)
-        folds = min(self.folds, int(counts[counts > 0].min()))
-        if folds < 2 or (counts > 0).sum() < 2:
+        inner_folds = min(self.inner_folds, int(counts[counts > 0].min()))
+        if inner_folds < 2 or (counts > 0).sum() < 2:
             return 1.0
         seed = int(torch.randint(2**31 - 1, ()))  # from torch's generator, which the training seeds
-        splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(gram, y))
+        splits = list(StratifiedKFold(inner_folds, shuffle=True, random_state=seed).split(gram, y))
 
         def accuracy(cost: float) -> float:
             right = 0

@@ -127,6 +127,24 @@ def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = Fal
 
 
 @app.command()
+def reproduce(
+    sheet: Annotated[Path, typer.Argument(help="TOML file that names datasets, models and splits.")],
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset.")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="Only this model.")] = None,
+    splits: Annotated[str | None, typer.Option("--splits", help="Only these, such as 0-2 or 0,5.")] = None,
+    data: Data = None,
+    results: Annotated[Path, typer.Option("--results", help="Where reports are kept.")] = Path("results"),
+    work: Annotated[Path, typer.Option("--work", help="Where checkpoints and weights go.")] = Path("runs"),
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes, one thread each.")] = 1,
+) -> None:
+    """Run every cell of a sheet that has no report yet, in parallel; stop and start again as you like."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.reproduce(sheet, (tuple(dataset or ()), tuple(model or ()), splits), data, (results, work), jobs)
+
+
+@app.command()
 def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
     """Every key that --set and config files know, with its default."""
     with _errors():

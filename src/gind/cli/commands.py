@@ -28,11 +28,24 @@ from gind.experiments import (
     write_predictions,
 )
 from gind.experiments.artefact import CHECKPOINT, CONFIG
+from gind.experiments.grid import parse_splits, read_sheet, run_grid
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.train import Observer, TensorBoard, show_progress
 
-__all__ = ["Request", "certify", "check", "datasets", "doctor", "evaluate", "keys", "models", "predict", "train"]
+__all__ = [
+    "Request",
+    "certify",
+    "check",
+    "datasets",
+    "doctor",
+    "evaluate",
+    "keys",
+    "models",
+    "predict",
+    "reproduce",
+    "train",
+]
 
 console = Console()
 
@@ -145,6 +158,21 @@ def certify(directory: Path, dataset: str | None, data: Path | None, as_json: bo
     else:
         screens.certificate(console, certificate)
     if certificate is not None and not certificate.reached:
+        raise typer.Exit(1)
+
+
+def reproduce(
+    path: Path,
+    choice: tuple[tuple[str, ...], tuple[str, ...], str | None],
+    data: Path | None,
+    places: tuple[Path, Path],
+    jobs: int,
+) -> None:
+    """Run a sheet; exit code 1 if a cell failed."""
+    datasets_, models_, splits = choice
+    sheet = read_sheet(path).select(datasets_, models_, parse_splits(splits) if splits else [])
+    failed = screens.grid(console, sheet, run_grid(sheet, *places, root=data, jobs=jobs))
+    if failed:
         raise typer.Exit(1)
 
 

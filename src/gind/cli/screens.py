@@ -1,7 +1,8 @@
 """What the commands print."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from rich.table import Table
 
 from gind.certify import ModelCertificate
 from gind.experiments import Outcome, Predictions, Spec
+from gind.experiments.grid import Finished, Sheet
 
-__all__ = ["announce", "certificate", "evaluation", "predictions", "results"]
+__all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "results"]
 
 
 def announce(console: Console, spec: Spec, directory: Path) -> None:
@@ -90,3 +92,23 @@ def predictions(console: Console, made: Predictions, path: Path) -> None:
         console.print(
             f"residual {made.certificate.residual:.3e}, distance to the equilibrium ≤ {made.certificate.bound:.3e}"
         )
+
+
+def grid(console: Console, sheet: Sheet, cells: Iterable[Finished]) -> int:
+    """A line per cell as it ends, with the time that is left; how many failed."""
+    start, done, skipped, failed = time.monotonic(), 0, 0, 0
+    for finished in cells:
+        if finished.skipped:
+            skipped += 1
+            continue
+        done += 1
+        failed += bool(finished.error)
+        left = (len(sheet.cells) - skipped - done) * (time.monotonic() - start) / done
+        mark = f"[red]{escape(finished.error)}[/]" if finished.error else "[green]done[/]"
+        console.print(
+            f"{done + skipped}/{len(sheet.cells)}  {finished.cell.place}  {mark}  ETA {left / 60:.0f} min",
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(f"{sheet.title}: {done - failed} done, {skipped} were there, {failed} failed.", highlight=False)
+    return failed
