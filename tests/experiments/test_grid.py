@@ -42,7 +42,7 @@ def test_a_sheet_is_read_and_narrowed(tmp_path: Path) -> None:
     assert (sheet.name, sheet.title, len(sheet.cells)) == ("small", "t", 8)
     assert sheet.cells[0] == Cell("wine", "mlp", 0, 0, (("epochs", 2),))
     assert len(sheet.select(["wine"], [], [1]).cells) == 2
-    with pytest.raises(ConfigError, match="no dataset 'wien'. Did you mean 'wine'"):
+    with pytest.raises(ConfigError, match=r"no dataset 'wien'\. Did you mean 'wine'"):
         sheet.select(["wien"], [], [])
     with pytest.raises(ConfigError, match="no model 'gcn'"):
         sheet.select([], ["gcn"], [])

@@ -14,6 +14,7 @@ A sheet is a TOML file:
 import dataclasses
 import multiprocessing
 import os
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -105,12 +106,11 @@ def read_sheet(path: Path) -> Sheet:
 def parse_splits(text: str) -> list[int]:
     """ "0-9", "3" or "0,2,5-7" as numbers."""
     numbers: list[int] = []
-    try:
-        for piece in text.split(","):
-            first, _, last = piece.strip().partition("-")
-            numbers += range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise ConfigError(f"Splits are written like 0-9 or 0,2,5, got {text!r}.") from None
+    for piece in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece.strip())
+        if match is None:
+            raise ConfigError(f"Splits are written like 0-9 or 0,2,5, got {text!r}.")
+        numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
     return numbers
 
 
