@@ -42,6 +42,7 @@ def main() -> None:
     for name, values in scores.items():
         print(f"{name:22}", "  ".join(f"{value:.3f}" for value in values), f"  mean {np.mean(values):.3f}")
     certified = classifier.certificate_
+    assert certified is not None
     print(f"last fit: residual {certified.residual:.1e}, distance to the equilibrium at most {certified.bound:.1e}")
 
 
