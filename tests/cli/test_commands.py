@@ -524,3 +524,18 @@ def test_config_counts_for_models_beside_too(place: Path, tmp_path: Path) -> Non
     for place_ in (out, out / "beside" / "gcn"):
         assert report(place_)["config"]["train"]["epochs"] == 3
         assert report(place_)["config"]["train"]["lr"] == 0.5
+
+
+def test_resume_does_not_train_models_beside_further(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert command(f"train wine {TINY} --beside mlp --out {out}").code == 0
+    before = (out / "beside/mlp/weights.safetensors").read_bytes()
+    assert command(f"train --resume --beside mlp --quiet --out {out}").code == 0
+    assert (out / "beside/mlp/weights.safetensors").read_bytes() == before
+    assert report(out / "beside/mlp")["training"]["epochs"] == report(out)["training"]["epochs"]
+
+
+def test_a_table_without_kind_is_of_the_default_kind(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert command(f"train wine {TINY} --model mlp --set schedule.warmup=2 --out {out}").code == 0
+    assert report(out)["config"]["train"]["schedule"] == {"kind": "constant", "warmup": 2}

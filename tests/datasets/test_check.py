@@ -5,9 +5,9 @@ import shutil
 import sys
 
 import pytest
-from real_data import ROOT, STORED, need
+from real_data import ROOT, STORED, copy_files, need
 
-from gind.datasets import DATASETS, check, on_disk
+from gind.datasets import DATASETS, DataError, check, load, on_disk
 from gind.datasets.check import checksums
 
 
@@ -90,3 +90,18 @@ def test_checksums_are_those_shipped_with_the_data() -> None:
     shipped = {path: digest for digest, path in (line.split(maxsplit=1) for line in lines)}
     assert checksums().items() <= shipped.items()
     assert any(on_disk(name, ROOT) for name in STORED)
+
+
+def test_a_strange_pickle_is_not_opened(tmp_path: pathlib.Path) -> None:
+    """Planetoid's files could run code when they are read."""
+    copy_files("cora", tmp_path)
+    mark = tmp_path / "it ran"
+    (tmp_path / "Cora/geom-gcn/raw/ind.cora.x").write_bytes(
+        b"cbuiltins\nexec\n(S'open(" + repr(str(mark)).encode() + b', "w")' + b"'\ntR."
+    )
+    with pytest.raises(DataError, match=r"ind\.cora\.x .* not opened"):
+        load("cora", tmp_path)
+    report = check("cora", tmp_path)
+    assert report.problem is not None
+    assert not report.ok
+    assert not mark.exists()

@@ -335,3 +335,13 @@ def _with(data: object, **changes: object) -> object:
     for name, value in changes.items():
         setattr(data, name, value)
     return data
+
+
+def test_labels_of_a_wrong_shape_are_refused() -> None:
+    data = two_blocks()
+    data.y = data.y[:, None]
+    with pytest.raises(DataError, match="squeeze"):
+        fit(small(), data)
+    data.y = torch.rand(40, 3)
+    with pytest.raises(DataError, match="list of graphs"):
+        fit(small(), data)

@@ -27,7 +27,7 @@ from gind.experiments import (
     run,
     write_predictions,
 )
-from gind.experiments.artefact import CHECKPOINT, CONFIG
+from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
 from gind.experiments.grid import parse_splits, read_sheet, run_grid
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
@@ -93,8 +93,9 @@ class Request:
         kept = {key: table[key] for key in ("dataset", "split", "seed", "data")}
         train = keys_by_section(spec.model)["train"]
         changes = [change for change in map(assignment, self.assignments) if set(change) <= {*train, "train"}]
-        config = {} if self.config is None else read_toml(self.config).get("train", {})
-        return make_spec(combine([kept, {"train": config}, *changes, {"model": {"name": model}}]))
+        config = {} if self.config is None else read_toml(self.config)
+        config = {key: value for key, value in config.items() if key in {*train, "train"}}
+        return make_spec(combine([kept, config, *changes, {"model": {"name": model}}]))
 
 
 def train(request: Request) -> None:
@@ -102,10 +103,13 @@ def train(request: Request) -> None:
     if request.resume and request.overwrite:
         raise ConfigError("--resume and --overwrite exclude each other.")
     spec = request.spec()
-    others = [request.beside_spec(spec, model) for model in request.beside]
     directory = request.out or _directory(spec)
-    outcomes = [_train(request, spec, directory)]
-    outcomes += [_train(request, other, directory / "beside" / other.model) for other in others]
+    others = []
+    for model in request.beside:
+        place = directory / "beside" / model
+        started = request.resume and (place / CONFIG).exists()
+        others.append((read_config(place)[0] if started else request.beside_spec(spec, model), place))
+    outcomes = [_train(request, each, place) for each, place in [(spec, directory), *others]]
     screens.results(console, outcomes)
 
 

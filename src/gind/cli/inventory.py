@@ -148,6 +148,8 @@ def check(console: Console, name: str, data: Path | None) -> bool:
             + ("" if same else f", expected {count.expected}"),
             highlight=False,
         )
+    if report.problem:
+        console.print(f"[red]   wrong[/]  {escape(report.problem)}", highlight=False, soft_wrap=True)
     for defect in report.defects:
         console.print(f"[yellow] warning[/]  {escape(defect)}", highlight=False, soft_wrap=True)
     return report.ok

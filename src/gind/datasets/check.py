@@ -8,6 +8,7 @@ import pathlib
 from importlib import resources
 from typing import Literal
 
+from gind.datasets.entry import Entry
 from gind.datasets.table import find, on_disk
 
 __all__ = ["CheckReport", "CountCheck", "FileCheck", "check", "on_disk"]
@@ -75,6 +76,18 @@ def check(name: str, root: str | os.PathLike[str]) -> CheckReport:
         for field, expected in dataclasses.asdict(entry.counts).items()
     )
     return dataclasses.replace(report, counts=counts)
+
+
+def refuse_strange_pickles(entry: Entry, root: str | os.PathLike[str]) -> None:
+    """Planetoid's files are pickles, and a pickle can run code: only those that we know are opened."""
+    from gind.datasets.dataset import DataError
+
+    for file in entry.files:
+        if not file.path.endswith(".npz") and _check_file(pathlib.Path(root), file.path).state != "same":
+            raise DataError(
+                f"{file.path} under {root} is not the published file (its checksum differs). It may be a pickle, which "
+                "could run code, so it is not opened. Delete it and let it be downloaded again."
+            )
 
 
 @functools.cache

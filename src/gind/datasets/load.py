@@ -7,6 +7,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
+from gind.datasets.check import refuse_strange_pickles
 from gind.datasets.dataset import DataError, Dataset, Split
 from gind.datasets.download import locate
 from gind.datasets.entry import Entry, SplitKind
@@ -42,7 +43,10 @@ def load(
     kind = entry.splits if splits is None else splits
     if kind not in get_args(SplitKind):
         raise DataError(f"There are no splits {kind!r}. {nearest(str(kind), get_args(SplitKind))}")
-    opened = read(entry, locate(entry, root) if entry.files else None, settings)
+    base = locate(entry, root) if entry.files else None
+    if base is not None and entry.source == "planetoid":
+        refuse_strange_pickles(entry, base)
+    opened = read(entry, base, settings)
     if features == "row":
         for data in opened.graphs:
             data.x = row_normalize(data.x)

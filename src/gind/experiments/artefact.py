@@ -57,8 +57,8 @@ class Artefact:
             missing = [name for name in names if name not in dataset.feature_names]
             extra = [name for name in dataset.feature_names if name not in names]
             if missing or extra:
-                problem = f"lacks the feature {missing[0]!r}" if missing else f"has a feature {extra[0]!r} more"
-                raise DataError(f"{dataset.name} {problem} than what {self.directory} was trained on.")
+                problem = f"lacks the feature {missing[0]!r} that" if missing else f"has a feature {extra[0]!r} that"
+                raise DataError(f"{dataset.name} {problem} {self.directory} was {'' if missing else 'not '}trained on.")
         if dataset.num_features != self.trained["features"]:
             raise self._misfit(dataset, "number of features", dataset.num_features, self.trained["features"])
         unknown = [name for name in dataset.classes if name not in known]

@@ -65,7 +65,7 @@ def make_spec(table: Mapping[str, Any], *, use_defaults: bool = True) -> Spec:
         below = _sorted(defaults(name, dataset_name(dataset)), keys)
         given = {section: _merged(below[section], given[section]) for section in given}
     parsed = {
-        section: {key: parse(key, keys[section][key].type, value, KINDS) for key, value in given[section].items()}
+        section: {key: _value(keys[section][key], key, value) for key, value in given[section].items()}
         for section in _SECTIONS
     }
     try:
@@ -156,6 +156,14 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
         else:
             result[key] = value
     return result
+
+
+def _value(key: Key, name: str, value: Any) -> Any:
+    """The object of a value; a table that names no kind is of the default's kind (schedule.warmup = 5)."""
+    default = plain(key.default, KINDS) if dataclasses.is_dataclass(key.default) else {}
+    if isinstance(value, Mapping) and "kind" not in value and "kind" in default:
+        value = {"kind": default["kind"], **value}
+    return parse(name, key.type, value, KINDS)
 
 
 def _number(name: str, value: Any) -> int:

@@ -44,7 +44,11 @@ def as_dataset(data: Dataset | Data | Sequence[Data]) -> Dataset:
 
 def _task(data: object, y: Tensor) -> Task:
     if y.dim() == 2 and y.shape[1] > 1:
+        if isinstance(data, Data):
+            raise DataError("Several labels per node need a list of graphs and a `split` of them, got one Data.")
         return "multilabel"
+    if isinstance(data, Data) and y.dim() != 1:
+        raise DataError(f"`y` must have shape (nodes,), got {tuple(y.shape)}. Use `data.y.squeeze(1)`.")
     if y.dtype != torch.long:
         raise DataError(f"Labels `y` must be class numbers (torch.long), got {y.dtype}. Use `data.y.long()`.")
     return "node" if isinstance(data, Data) else "graph"
