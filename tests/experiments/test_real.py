@@ -1,12 +1,14 @@
 """Short trainings on real data: how much better than what knows nothing."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from real_data import ROOT, need
 
-from gind.experiments import make_spec, run
+from gind.experiments import load_artefact, make_spec, open_data, predict_run, run
 
 
 def train(tmp_path: Path, dataset: str, model: str = "gind", **options: Any) -> dict[str, Any]:
@@ -47,3 +49,29 @@ def test_chains_of_length_10_are_solved(tmp_path: Path, classes: int) -> None:
     """The class stands at the first node only; the last one is nine hops away."""
     report = train(tmp_path, "chains", classes=classes, length=10, hidden=8, epochs=40, lr=0.1, implicit_lr=0.02)
     assert report["test"]["accuracy"] == 1.0
+
+
+def test_ppi_format_end_to_end(tmp_path: Path) -> None:
+    """Files in GraphSAGE's raw format whose labels are the signs of the features: learned on unseen graphs."""
+    raw = tmp_path / "ppi" / "raw"
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for first, (part, sizes) in enumerate({"train": [20, 25, 30], "valid": [20], "test": [20, 22]}.items()):
+        n = sum(sizes)
+        x = rng.normal(size=(n, 4))
+        graph = np.repeat(np.arange(len(sizes)) + 10 * first, sizes)
+        pairs = rng.integers(n, size=(3 * n, 2))
+        links = [{"source": int(a), "target": int(b)} for a, b in pairs if graph[a] == graph[b]]
+        content = {"directed": False, "multigraph": False, "graph": {}, "nodes": [{"id": i} for i in range(n)]}
+        np.save(raw / f"{part}_feats.npy", x)
+        np.save(raw / f"{part}_labels.npy", (x > 0).astype(np.int64))
+        np.save(raw / f"{part}_graph_id.npy", graph)
+        (raw / f"{part}_graph.json").write_text(json.dumps({**content, "links": links}))
+    spec = make_spec({"dataset": "ppi", "hidden": 8, "epochs": 40, "lr": 0.05, "batch_size": 2, "dropout": 0.0})
+    outcome = run(spec, tmp_path / "run", root=tmp_path)
+    assert outcome.report["test"]["micro_f1"] > 0.85
+    assert outcome.report["certificate"]["reached"]
+    artefact = load_artefact(tmp_path / "run")
+    predictions = predict_run(artefact, open_data(artefact, None, tmp_path, labels=True))
+    assert predictions.probabilities.shape == (137, 4)
+    assert predictions.multilabel
