@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,19 @@ def test_live_progress_shows_everything_in_a_terminal() -> None:
     progress.end()
     for word in ("2/4", "loss 1.0000", "micro_f1", "best 0.7500", "steps 12+7", "residual 3e-04"):
         assert word in text.getvalue()
+
+
+def test_live_progress_fits_into_80_columns() -> None:
+    text = io.StringIO()
+    progress = LiveProgress(Console(file=text, force_terminal=True, width=80))
+    progress.start([], 1000, "accuracy")
+    progress.epoch(record(1, residual=3e-4))
+    progress.epoch(record(1000, residual=3e-4))
+    progress.end()
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue())
+    last = [line for line in re.split(r"[\r\n]+", plain) if "1000/1000" in line][-1]
+    for word in ("loss 1.0000", "val 0.7500", "(best 0.7500)", "steps 12+7", "res 3e-04"):
+        assert word in last
 
 
 def test_tensorboard_is_optional(tmp_path: Path) -> None:

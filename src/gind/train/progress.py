@@ -22,9 +22,11 @@ class LiveProgress(Observer):
     """A bar with the loss, the validation metric, the solver's steps and residual, and the time that is left."""
 
     def __init__(self, console: Console) -> None:
+        self._narrow = console.width < 110  # then there is room for the numbers alone
+        bar = [] if self._narrow else [BarColumn(bar_width=16)]
         self._progress = Progress(
             TextColumn("[bold]epoch {task.completed:.0f}/{task.total:.0f}"),
-            BarColumn(bar_width=16),
+            *bar,
             _Numbers(),
             TimeRemainingColumn(compact=True),
             console=console,
@@ -34,7 +36,7 @@ class LiveProgress(Observer):
 
     def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
         """Show the bar."""
-        self._metric = metric
+        self._metric = "" if self._narrow else metric
         for record in history:
             self._best = record if record.best else self._best
         self._task = self._progress.add_task("", total=epochs, completed=len(history), numbers="")
@@ -43,9 +45,10 @@ class LiveProgress(Observer):
     def epoch(self, record: EpochRecord) -> None:
         """Move the bar."""
         self._best = record if record.best else self._best
-        self._progress.update(
-            self._task, completed=record.epoch, numbers=_numbers(record, self._best, self._metric, styled=True)
-        )
+        numbers = _numbers(record, self._best, self._metric, styled=True)
+        if self._narrow:
+            numbers = numbers.replace("  ", " ").replace("residual", "res")
+        self._progress.update(self._task, completed=record.epoch, numbers=numbers)
 
     def end(self) -> None:
         """Leave the last line standing."""
@@ -106,7 +109,8 @@ def _numbers(record: EpochRecord, best: EpochRecord | None, metric: str, styled:
     value = best.val if best is not None else float("nan")
     now = record.val if record.val == record.val else value
     strong, end = ("[green]", "[/]") if styled else ("", "")
-    text = f"loss {record.loss:.4f}  val {metric} {now:.4f} ({strong}best {value:.4f}{end})"
+    name = f"val {metric}".rstrip()
+    text = f"loss {record.loss:.4f}  {name} {now:.4f} ({strong}best {value:.4f}{end})"
     if record.steps:
         text += f"  steps {record.steps:.0f}+{record.gradient_steps:.0f}  residual {record.residual:.0e}"
     if record.open:
