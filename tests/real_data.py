@@ -1,4 +1,4 @@
-"""The real datasets for the tests: where they are, and each loaded once per session."""
+"""The real datasets for the tests: where they are, and each loaded once per process."""
 
 import functools
 import os

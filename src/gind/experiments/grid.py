@@ -13,7 +13,6 @@ A sheet is a TOML file:
 
 import dataclasses
 import multiprocessing
-import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from gind.datasets.table import nearest
-from gind.experiments.artefact import REPORT
+from gind.experiments.artefact import REPORT, write_json
 from gind.experiments.keys import ConfigError
+from gind.experiments.run import run
+from gind.experiments.spec import make_spec
 from gind.experiments.toml import read_toml
 
 __all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_grid"]
@@ -150,17 +151,11 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
 
 def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
     """One cell in a process of its own; the message of what went wrong, or nothing."""
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-    from gind.experiments.run import run
-    from gind.experiments.spec import make_spec
-
     table = {"dataset": cell.dataset, "split": cell.split, "seed": cell.seed, "model": {"name": cell.model}}
     try:
         outcome = run(make_spec({**table, **dict(cell.keys)}), work, root=root, resume=True, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
-        from gind.experiments.artefact import write_json
-
         results.mkdir(parents=True, exist_ok=True)
         write_json(results / REPORT, outcome.report)
     except Exception as error:

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gind.certify import ModelCertificate, proven_labels
-from gind.datasets import Dataset
+from gind.certify import ModelCertificate, certify_model, proven_labels
+from gind.datasets import DataError, Dataset
 from gind.diffusion import Diffusion
 from gind.equilibrium import ConvergenceWarning
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
-from gind.experiments.run import _BATCH, certificate_table, certify_part, require_split
+from gind.experiments.run import BATCH, certificate_table, certify_part, whole_parts
 from gind.features import encode
 from gind.graph import as_graph
 from gind.models import GIND
@@ -49,12 +49,14 @@ def open_data(artefact: Artefact, dataset: str | None, root: str | Path | None, 
 
 def evaluate_run(artefact: Artefact, dataset: Dataset, split: int) -> dict[str, Any]:
     """Metric and loss on each part of a split."""
-    parts = require_split(dataset, split)
+    if not dataset.splits:
+        raise DataError(f"{dataset.name} has no labels to evaluate on.")
+    parts = dataset.split(split)
     result: dict[str, Any] = {"dataset": dataset.name, "split": split}
     for name in ("train", "val", "test"):
         index = getattr(parts, name)
         if len(index):
-            seen = evaluate(artefact.model, make_parts(dataset, index, _BATCH), dataset.task, dataset.metric)
+            seen = evaluate(artefact.model, make_parts(dataset, index, BATCH), dataset.task, dataset.metric)
             result[name] = {dataset.metric: seen.value, "loss": seen.loss}
     return result
 
@@ -67,18 +69,14 @@ def certify_run(artefact: Artefact, dataset: Dataset) -> tuple[ModelCertificate 
 
 def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
     """Probabilities of every node, or of every graph."""
-    many = dataset.task != "node"
-    index = torch.arange(len(dataset.graphs)) if many else torch.empty(0, dtype=torch.long)
-    with torch.inference_mode(), warnings.catch_warnings():
-        # a solve that is not at its tolerance shows in the certificate
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        parts = make_parts(dataset, index, _BATCH)
-        scores = torch.cat([call(artefact.model, dataclasses.replace(part, rows=None)) for part in parts])
+    parts = whole_parts(dataset)
+    passed: list[Tensor] = []
+    certificate = certify_model(artefact.model, lambda: passed.extend(call(artefact.model, part) for part in parts))
+    scores = torch.cat(passed)
     multilabel = dataset.task == "multilabel"
     probabilities = scores.sigmoid() if multilabel else scores.softmax(dim=1)
     ids = dataset.node_ids or tuple(map(str, range(len(scores))))
-    certificate = certify_part(artefact.model, dataset, None)
-    proven = None if many else _proven(artefact.model, parts[0])
+    proven = None if dataset.task != "node" else _proven(artefact.model, parts[0])
     return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, multilabel, certificate, proven)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from gind.certify import ModelCertificate, certify_model
-from gind.datasets import DataError, Dataset, Split
+from gind.datasets import Dataset, Split
 from gind.equilibrium import ConvergenceError
 from gind.errors import UserError
 from gind.experiments.artefact import (
@@ -32,11 +32,11 @@ from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
 from gind.experiments.spec import Spec
-from gind.train import FitReport, MetricsFile, Observer, Problem, call, check_fit, evaluate, fit, make_parts
+from gind.train import FitReport, MetricsFile, Observer, Part, Problem, call, check_fit, evaluate, fit, make_parts
 
 __all__ = ["Outcome", "RunError", "build_model", "certify_part", "run"]
 
-_BATCH = 128  # graphs per forward pass where nothing is trained
+BATCH = 128  # graphs per forward pass where nothing is trained
 _SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
 
 
@@ -76,7 +76,7 @@ def run(
     dataset, statistics = prepare(dataset, spec.data)
     _check_task(spec, dataset)
     model = build_model(spec, dataset)
-    problem = Problem.of(dataset, split, _BATCH)
+    problem = Problem.of(dataset, split, BATCH)
     check_fit(model, problem, spec.train)  # before anything is written, or overwritten
     hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
     with _own(directory), _threads(threads, hidden * sum(graph.num_nodes for graph in dataset.graphs)):
@@ -114,16 +114,16 @@ def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
 
 def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> ModelCertificate | None:
     """The certificate of the pass that predicts the test part, or everything if there is no split."""
-    index = torch.arange(len(dataset.graphs)) if split is None or dataset.task == "node" else split.test
+    parts = whole_parts(dataset) if split is None or dataset.task == "node" else make_parts(dataset, split.test, BATCH)
+    return certify_model(model, lambda: [call(model, part) for part in parts])
+
+
+def whole_parts(dataset: Dataset) -> tuple[Part, ...]:
+    """All the data, every row; nodes need no label."""
     if dataset.task == "node":
-        index = torch.empty(0, dtype=torch.long)  # one pass is over the whole graph, whatever rows count
-    parts = make_parts(dataset, index, _BATCH)
-
-    def forward() -> None:
-        for part in parts:
-            call(model, part)
-
-    return certify_model(model, forward)
+        (part,) = make_parts(dataset, torch.empty(0, dtype=torch.long), BATCH)
+        return (dataclasses.replace(part, rows=None),)
+    return make_parts(dataset, torch.arange(len(dataset.graphs)), BATCH)
 
 
 @contextmanager
@@ -211,7 +211,7 @@ def _report(
 ) -> dict[str, Any]:
     test = None
     if len(split.test):
-        test = evaluate(model, make_parts(dataset, split.test, _BATCH), dataset.task, dataset.metric)
+        test = evaluate(model, make_parts(dataset, split.test, BATCH), dataset.task, dataset.metric)
     return {
         "dataset": dataset.name,
         "model": spec.model,
@@ -265,10 +265,3 @@ def versions() -> dict[str, str]:
         "machine": platform.machine(),
         "threads": str(torch.get_num_threads()),
     }
-
-
-def require_split(dataset: Dataset, number: int) -> Split:
-    """The split of that number; own data without labels has none."""
-    if not dataset.splits:
-        raise DataError(f"{dataset.name} has no labels to evaluate on.")
-    return dataset.split(number)

@@ -14,7 +14,7 @@ __all__ = ["multiply", "multiply_transposed", "thin"]
 def thin() -> Kernel:
     """Copy the entries whose bits are not below the threshold, scaled, row by row."""
 
-    def kernel(crow, col, values, bits, threshold, scale, new_crow, new_col, new_values):  # type: ignore[no-untyped-def]
+    def kernel(crow, col, values, bits, threshold, scale, new_crow, new_col, new_values):
         kept = 0
         for i in range(len(crow) - 1):
             new_crow[i] = kept
@@ -32,7 +32,7 @@ def thin() -> Kernel:
 def multiply(parallel: bool) -> Kernel:
     """out = X D: a row of the result gathers the rows of D that its entries name. Threads share out the rows."""
 
-    def kernel(crow, col, values, dense, out, block):  # type: ignore[no-untyped-def]
+    def kernel(crow, col, values, dense, out, block):
         rows, channels = out.shape
         for i in prange(rows):
             here = out[i]
@@ -52,7 +52,7 @@ def multiply_transposed(parallel: bool) -> Kernel:
     A block of channels is summed in memory of its own: in `out` the lines of two threads would lie side by side.
     """
 
-    def kernel(crow, col, values, dense, out, block):  # type: ignore[no-untyped-def]
+    def kernel(crow, col, values, dense, out, block):
         rows, channels = dense.shape
         for b in prange((channels + block - 1) // block):
             first = b * block

@@ -68,18 +68,18 @@ def multiply_transposed(matrix: Csr, dense: Tensor, columns: int) -> Tensor:
 
 
 @_thin.register_fake
-def _(crow, col, values, bits, threshold, scale):  # type: ignore[no-untyped-def]
+def _(crow, col, values, bits, threshold, scale):
     kept = torch.library.get_ctx().new_dynamic_size()
     return torch.empty_like(crow), col.new_empty(kept), values.new_empty(kept)
 
 
 @_multiply.register_fake
-def _(crow, col, values, dense):  # type: ignore[no-untyped-def]
+def _(crow, col, values, dense):
     return dense.new_empty(len(crow) - 1, dense.shape[1])
 
 
 @_multiply_transposed.register_fake
-def _(crow, col, values, dense, columns):  # type: ignore[no-untyped-def]
+def _(crow, col, values, dense, columns):
     return dense.new_empty(columns, dense.shape[1])
 
 
@@ -112,7 +112,7 @@ def _register_cpu() -> None:
     from gind.kernels.cpu import _run
 
     @_thin.register_kernel("cpu")
-    def _(crow, col, values, bits, threshold, scale):  # type: ignore[no-untyped-def]
+    def _(crow, col, values, bits, threshold, scale):
         # one place more than entries: the loop writes before it knows whether to keep
         new = torch.empty_like(crow), col.new_empty(len(col) + 1), values.new_empty(len(col) + 1)
         arrays = [tensor.numpy() for tensor in (crow, col, values, bits)]
@@ -122,13 +122,13 @@ def _register_cpu() -> None:
         return new[0], new[1][:kept], new[2][:kept]
 
     @_multiply.register_kernel("cpu")
-    def _(crow, col, values, dense):  # type: ignore[no-untyped-def]
+    def _(crow, col, values, dense):
         out = dense.new_empty(len(crow) - 1, dense.shape[1])
         _run(loops.multiply, out, (crow, col, values), crow, col, values, dense, out)
         return out
 
     @_multiply_transposed.register_kernel("cpu")
-    def _(crow, col, values, dense, columns):  # type: ignore[no-untyped-def]
+    def _(crow, col, values, dense, columns):
         out = dense.new_empty(columns, dense.shape[1])
         _run(loops.multiply_transposed, out, (crow, col, values), crow, col, values, dense, out)
         return out

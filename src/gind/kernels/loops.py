@@ -32,14 +32,14 @@ _LINE = 16  # channels: a cache line of float32
 
 
 @njit(parallel=True, cache=True)  # raises on import where compiled code cannot be kept: then the reference runs
-def start_threads(x):  # type: ignore[no-untyped-def]
+def start_threads(x):
     """Start numba's threads, so that it is known which kind they are."""
     for i in prange(len(x)):
         x[i] = i
 
 
 @njit(inline="always")
-def hint(y, out, row, first, last):  # type: ignore[no-untyped-def]
+def hint(y, out, row, first, last):
     """Ask for the parts of two rows that a coming edge will use."""
     for c in range(first, last, _LINE):
         prefetch(y, row, c)  # type: ignore[call-arg]
@@ -57,7 +57,7 @@ def _compile(function: Any, parallel: bool, name: str) -> Kernel:
 def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
     """An edge moves σ(v) (order 0), σ'(v) dt (1), σ''(v) dt du (2) or σ(v)/v dt (3) from its tail to its head."""
 
-    def kernel(y, t, u, ptr, head, weight, out, block):  # type: ignore[no-untyped-def]
+    def kernel(y, t, u, ptr, head, weight, out, block):
         nodes, channels = y.shape
         weighted = len(weight) > 0
         for b in prange((channels + block - 1) // block):
@@ -103,7 +103,7 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
 def moments(linear: bool, parallel: bool) -> Kernel:
     """The flux, with Σwσ, Σwσ² and Σwσ̃ per graph and channel."""
 
-    def kernel(y, ptr, head, weight, batch, out, sums, block):  # type: ignore[no-untyped-def]
+    def kernel(y, ptr, head, weight, batch, out, sums, block):
         nodes, channels = y.shape
         weighted, batched = len(weight) > 0, len(batch) > 0
         for b in prange((channels + block - 1) // block):
@@ -151,7 +151,7 @@ def moments(linear: bool, parallel: bool) -> Kernel:
 def moments_vjp(linear: bool, parallel: bool) -> Kernel:
     """An edge moves c₀σ' + 2c₁σσ' + c₂σ, c the cotangents of the moments of its graph."""
 
-    def kernel(y, cotangent, ptr, head, weight, batch, out, block):  # type: ignore[no-untyped-def]
+    def kernel(y, cotangent, ptr, head, weight, batch, out, block):
         nodes, channels = y.shape
         weighted, batched = len(weight) > 0, len(batch) > 0
         for b in prange((channels + block - 1) // block):

@@ -119,25 +119,25 @@ def flux_secant(
 
 
 @_flux.register_fake
-def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):  # type: ignore[no-untyped-def]
+def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):
     shape = (3, num_graphs, y.shape[1]) if moments else (0,)
     return torch.empty_like(y), y.new_empty(shape, dtype=torch.float64)
 
 
 @_flux_jvp.register_fake
 @_flux_secant.register_fake
-def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+def _(y, t, tail, head, ptr, weight, activation):
     return torch.empty_like(y)
 
 
 @_flux_curve.register_fake
 @_secant_curve.register_fake
-def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+def _(y, t, u, tail, head, ptr, weight, activation):
     return torch.empty_like(y)
 
 
 @_moments_vjp.register_fake
-def _(y, cotangent, tail, head, ptr, weight, batch, activation):  # type: ignore[no-untyped-def]
+def _(y, cotangent, tail, head, ptr, weight, batch, activation):
     return torch.empty_like(y)
 
 
@@ -194,27 +194,27 @@ def implementation(device: str = "cpu") -> str:
 
 def _register(device: str, kernels: ModuleType) -> None:
     @_flux.register_kernel(device)
-    def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):  # type: ignore[no-untyped-def]
+    def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):
         return kernels.flux(y, (ptr, head, weight), batch, num_graphs, activation, moments)
 
     @_flux_jvp.register_kernel(device)
-    def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    def _(y, t, tail, head, ptr, weight, activation):
         return kernels.flux_jvp(y, t, (ptr, head, weight), activation)
 
     @_flux_secant.register_kernel(device)
-    def _(y, t, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    def _(y, t, tail, head, ptr, weight, activation):
         return kernels.flux_secant(y, t, (ptr, head, weight), activation)
 
     @_secant_curve.register_kernel(device)
-    def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    def _(y, t, u, tail, head, ptr, weight, activation):
         return kernels.secant_curve(y, t, u, (ptr, head, weight), activation)
 
     @_flux_curve.register_kernel(device)
-    def _(y, t, u, tail, head, ptr, weight, activation):  # type: ignore[no-untyped-def]
+    def _(y, t, u, tail, head, ptr, weight, activation):
         return kernels.flux_curve(y, t, u, (ptr, head, weight), activation)
 
     @_moments_vjp.register_kernel(device)
-    def _(y, cotangent, tail, head, ptr, weight, batch, activation):  # type: ignore[no-untyped-def]
+    def _(y, cotangent, tail, head, ptr, weight, batch, activation):
         return kernels.moments_vjp(y, cotangent, (ptr, head, weight), batch, activation)
 
 

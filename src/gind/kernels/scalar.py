@@ -52,7 +52,7 @@ _LOG64 = tuple(2 / (2 * k + 1) for k in reversed(range(17)))
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _tanh32(x):  # type: ignore[no-untyped-def]
+def _tanh32(x):
     p0, p1, p2, p3, p4, p5, p6 = _P32
     q0, q1, q2, q3 = _Q32
     c = _LIMIT32 if x > _LIMIT32 else x
@@ -65,7 +65,7 @@ def _tanh32(x):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _tanh64(x):  # type: ignore[no-untyped-def]
+def _tanh64(x):
     p0, p1, p2 = _P64
     q0, q1, q2 = _Q64
     c = _LIMIT64 if x > _LIMIT64 else x
@@ -84,7 +84,7 @@ def _tanh64(x):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _log1p32(a):  # type: ignore[no-untyped-def]
+def _log1p32(a):
     c0, c1, c2, c3, c4, c5, c6, c7 = _LOG32
     r = a / (f32(2) + a)
     s = r * r
@@ -92,7 +92,7 @@ def _log1p32(a):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _log1p64(a):  # type: ignore[no-untyped-def]
+def _log1p64(a):
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16 = _LOG64
     r = a / (2.0 + a)
     s = r * r
@@ -101,61 +101,61 @@ def _log1p64(a):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _log_cosh_argument(v, t):  # type: ignore[no-untyped-def]
+def _log_cosh_argument(v, t):
     # |v| - log(1 + |t|) with t = tanh v, and -½ log(1 - t²) where that would cancel
     near = v * v < f32(0.25)
     return -t * t if near else (-t if t < f32(0) else t)
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def _log_cosh_result(v, log):  # type: ignore[no-untyped-def]
+def _log_cosh_result(v, log):
     size = -v if v < f32(0) else v
     return -f32(0.5) * log if v * v < f32(0.25) else size - log
 
 
-def _tanh(x): ...  # type: ignore[no-untyped-def]
+def _tanh(x): ...
 
 
-def _primitive(v, t): ...  # type: ignore[no-untyped-def]
+def _primitive(v, t): ...
 
 
 @overload(_tanh, inline="always", jit_options={"fastmath": FASTMATH})
-def _(x):  # type: ignore[no-untyped-def]
+def _(x):
     return (lambda x: _tanh32(x)) if x == types.float32 else (lambda x: _tanh64(x))
 
 
 @overload(_primitive, inline="always", jit_options={"fastmath": FASTMATH})
-def _(v, t):  # type: ignore[no-untyped-def]
+def _(v, t):
     if v == types.float32:
         return lambda v, t: _log_cosh_result(v, _log1p32(_log_cosh_argument(v, t)))
     return lambda v, t: _log_cosh_result(v, _log1p64(_log_cosh_argument(v, t)))
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def sigma(v, linear):  # type: ignore[no-untyped-def]
+def sigma(v, linear):
     """σ(v)."""
-    return v if linear else _tanh(v)  # type: ignore[no-untyped-call]
+    return v if linear else _tanh(v)
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def slope(s, linear):  # type: ignore[no-untyped-def]
+def slope(s, linear):
     """σ'(v) as a function of s = σ(v)."""
     return f32(1) if linear else f32(1) - s * s
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def curvature(s, linear):  # type: ignore[no-untyped-def]
+def curvature(s, linear):
     """σ''(v) as a function of s = σ(v)."""
     return f32(0) if linear else f32(-2) * s * (f32(1) - s * s)
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def chord(v, s, linear):  # type: ignore[no-untyped-def]
+def chord(v, s, linear):
     """σ(v)/v as a function of v and s = σ(v), 1 where v is tiny and s may have lost digits."""
     return f32(1) if linear or v * v < f32(1e-36) else s / v
 
 
 @njit(inline="always", fastmath=FASTMATH)
-def primitive(v, s, linear):  # type: ignore[no-untyped-def]
+def primitive(v, s, linear):
     """∫₀ᵛσ as a function of v and s = σ(v)."""
-    return f32(0.5) * v * v if linear else _primitive(v, s)  # type: ignore[no-untyped-call]
+    return f32(0.5) * v * v if linear else _primitive(v, s)
