@@ -50,14 +50,9 @@ def adjacency(graph: Graph, dtype: torch.dtype, kind: AdjacencyKind = "symmetric
     symmetric   D^(-½)(A + I)D^(-½), D the row sums of A + I; self-loops in the data count. Its spectral radius is 1.
     spectral    A/ρ(A) graph by graph, with an upper bound of ρ(A): the spectral radius is at most 1.
     """
-    key = (adjacency, kind, dtype)
-    if key not in graph.memo:
-        graph.memo[key] = _build(graph, dtype, kind)
-    result: Adjacency = graph.memo[key]
-    return result
+    return graph.keep((adjacency, kind, dtype), lambda: _build(graph, dtype, kind))
 
 
-@lasting
 def _build(graph: Graph, dtype: torch.dtype, kind: AdjacencyKind) -> Adjacency:
     row, col, value = _entries(graph, float(kind == "symmetric"))
     if kind == "symmetric":

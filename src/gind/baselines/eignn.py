@@ -15,7 +15,6 @@ from gind.equilibrium import Energy, Implicit, InnerProduct, NewtonCG, Stop, fix
 from gind.equilibrium.energy import Map
 from gind.features import check, encode, make_linear, project
 from gind.graph import Graph
-from gind.graph.structure import lasting
 
 __all__ = ["EIGNN", "LinearEnergy"]
 
@@ -186,14 +185,10 @@ class EIGNN(nn.Module):
 
 def _spectrum(graph: Graph, S: Adjacency) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of S, in its precision, computed once per graph in float64."""
-    key = (_spectrum, S.values.dtype)
-    if key not in graph.memo:
-        graph.memo[key] = _eigenvectors(adjacency(graph, torch.float64), S.values.dtype)
-    result: tuple[Tensor, Tensor] = graph.memo[key]
-    return result
+    dtype = S.values.dtype
+    return graph.keep((_spectrum, dtype), lambda: _eigenvectors(adjacency(graph, torch.float64), dtype))
 
 
-@lasting
 def _eigenvectors(S: Adjacency, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     spectrum, Q = torch.linalg.eigh(S.dense())
     return spectrum.clamp(-1, 1).to(dtype), Q.to(dtype)

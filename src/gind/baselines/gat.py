@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
-from gind.baselines.propagate import keep, neighbors
+from gind.baselines.propagate import neighbors
 from gind.features import project
 
 __all__ = ["GAT"]
@@ -48,7 +48,7 @@ class GAT(nn.Module):
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)
-        edges = keep(graph, "edges", lambda: torch.stack([graph.tail, graph.head]))
+        edges = graph.keep("edges", lambda: torch.stack([graph.tail, graph.head]))
         weight: Tensor = self.first.weight  # type: ignore[assignment]
         hidden = project(x, weight, dropout=self.dropout, training=self.training)
         for number, conv in enumerate(self.convs):

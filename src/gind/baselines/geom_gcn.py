@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gind.baselines.h2gcn import times
 from gind.baselines.latent import Embedding, closest_pairs, embed
-from gind.baselines.propagate import keep, neighbors, square
+from gind.baselines.propagate import neighbors, square
 from gind.features import project
 from gind.graph import Graph
 
@@ -76,7 +76,7 @@ class GeomGCN(nn.Module):
             position, latent = _latent_space(graph, self.embedding)
             return tuple(matrix.to(z.dtype) for matrix in divide(graph, position, latent))
 
-        matrices = keep(graph, ("divisions", self.embedding, z.dtype), build)
+        matrices = graph.keep(("divisions", self.embedding, z.dtype), build)
         return [times(matrix, part) for matrix, part in zip(matrices, z.chunk(DIVISIONS, dim=1), strict=True)]
 
 

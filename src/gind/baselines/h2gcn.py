@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gind.baselines.propagate import keep, neighbors
+from gind.baselines.propagate import neighbors
 from gind.features import csr, encode
 from gind.features.op import multiply
 from gind.graph import Graph
@@ -65,7 +65,7 @@ def hops(graph: Graph, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         two.eliminate_zeros()
         return _scaled(one, dtype, graph.device), _scaled(two, dtype, graph.device)
 
-    return keep(graph, ("hops", dtype), build)
+    return graph.keep(("hops", dtype), build)
 
 
 def times(matrix: Tensor, z: Tensor) -> Tensor:

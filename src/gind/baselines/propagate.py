@@ -1,8 +1,6 @@
 """Who hears of whom: neighborhoods and the matrix Â of the explicit systems, computed once per graph."""
 
 import dataclasses
-from collections.abc import Callable, Hashable
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +9,8 @@ from torch_geometric.utils import coalesce, to_undirected
 
 from gind.features import csr
 from gind.graph import Graph, as_graph
-from gind.graph.structure import lasting
 
-__all__ = ["keep", "neighbors", "propagation", "square"]
-
-T = TypeVar("T")
+__all__ = ["neighbors", "propagation", "square"]
 
 
 def neighbors(
@@ -29,25 +24,17 @@ def neighbors(
     """The edges j → i by which node i hears of node j, as a directed Graph without self-loops.
 
     Undirected: each pair both ways, once, with the mean of its weights. The same `edge_index` gives the same object,
-    so what is computed of it (`keep`) is computed once.
+    so what is computed of it (`Graph.keep`) is computed once.
     """
     graph = as_graph(edge_index, x.shape[0], edge_weight, batch, directed=True)
     if graph.num_nodes != x.shape[0]:
         raise ValueError(f"`x` has {x.shape[0]} rows but the graph has {graph.num_nodes} nodes.")
-    return keep(graph, "both ways", lambda: _both_ways(graph)) if undirected or not graph.directed else graph
+    return graph.keep("both ways", lambda: _both_ways(graph)) if undirected or not graph.directed else graph
 
 
 def propagation(graph: Graph, dtype: torch.dtype) -> Tensor:
     """Â = D^(-1/2) (A + I) D^(-1/2) as CSR; A_ij is the weight of j → i, D the row sums of A + I."""
-    return keep(graph, ("propagation", dtype), lambda: _propagation(graph).to(dtype))
-
-
-def keep(graph: Graph, key: Hashable, build: Callable[[], T]) -> T:
-    """What `build` makes of the graph, made once and kept with it."""
-    if key not in graph.memo:
-        graph.memo[key] = lasting(build)()
-    kept: T = graph.memo[key]
-    return kept
+    return graph.keep(("propagation", dtype), lambda: _propagation(graph).to(dtype))
 
 
 def square(rows: Tensor, columns: Tensor, values: Tensor, n: int) -> Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
-from gind.baselines.propagate import keep, neighbors, square
+from gind.baselines.propagate import neighbors, square
 from gind.features import project
 from gind.graph import Graph
 
@@ -68,4 +68,4 @@ def mean_of_neighbors(graph: Graph, dtype: torch.dtype) -> Tensor:
         degree = torch.zeros_like(graph.loops).index_add_(0, graph.head, weight)
         return square(graph.head, graph.tail, weight / degree[graph.head], graph.num_nodes).to(dtype)
 
-    return keep(graph, ("mean of neighbors", dtype), build)
+    return graph.keep(("mean of neighbors", dtype), build)

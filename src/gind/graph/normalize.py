@@ -33,20 +33,16 @@ class Scaling(abc.ABC):
         return False
 
     @final
-    @lasting
     def vector(self, graph: Graph) -> Tensor:
         """(n,) float64: s. A node of degree 0 gets s = 0: it has no flux, and an infinite scale would make NaN."""
-        key = (type(self), self)
-        if key not in graph.memo:
+
+        def build() -> Tensor:
             degree = self.degree(graph)
             if degree is None:
-                s = torch.ones(graph.num_nodes, dtype=torch.float64, device=graph.device)
-            else:
-                s = torch.where(degree > 0, (2 * degree).rsqrt(), 0.0)
-            graph.memo[key] = s
-        s = graph.memo[key]
-        assert isinstance(s, Tensor)
-        return s
+                return torch.ones(graph.num_nodes, dtype=torch.float64, device=graph.device)
+            return torch.where(degree > 0, (2 * degree).rsqrt(), 0.0)
+
+        return graph.keep((type(self), self), build)
 
 
 @final
@@ -136,11 +132,7 @@ def incidence_norm(graph: Graph, scaling: Scaling, steps: int = 300, tol: float 
     if scaling.contracts:
         return torch.ones(graph.num_graphs, dtype=torch.float64, device=graph.device)
     key = (incidence_norm, type(scaling), scaling)
-    if key not in graph.memo:
-        graph.memo[key] = _collatz_wielandt(graph, scaling.vector(graph), steps, tol)
-    bound = graph.memo[key]
-    assert isinstance(bound, Tensor)
-    return bound
+    return graph.keep(key, lambda: _collatz_wielandt(graph, scaling.vector(graph), steps, tol))
 
 
 def _collatz_wielandt(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -221,6 +221,13 @@ class Graph:
     def memo(self) -> dict[Any, Any]:
         """What others computed from this graph alone and want to keep with it (scalings, norms)."""
         return {}
+
+    def keep(self, key: Hashable, build: Callable[[], R]) -> R:
+        """What `build` makes of this graph, made once and kept with it."""
+        if key not in self.memo:
+            self.memo[key] = lasting(build)()
+        kept: R = self.memo[key]
+        return kept
 
     def _sum_at(self, node: Tensor) -> Tensor:
         weight = torch.ones_like(node, dtype=torch.float64) if self.weight is None else self.weight
