@@ -13,8 +13,8 @@ from gind.cli import commands
 from gind.experiments import assignment, combine, make_spec
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("docs/training.md", "docs/data.md", "docs/command-line.md", "docs/index.md", "README.md")
-WITH_COMMANDS = ("docs/command-line.md", "docs/data.md", "README.md")
+PAGES = ("docs/training.md", "docs/data.md", "docs/command-line.md", "docs/tuning.md", "docs/index.md", "README.md")
+WITH_COMMANDS = ("docs/command-line.md", "docs/data.md", "docs/tuning.md", "README.md")
 
 
 def blocks(page: str) -> Iterator[tuple[str, int, list[str]]]:
@@ -44,7 +44,7 @@ def shown_commands(page: str) -> list[tuple[str, bool]]:
     return [(line, typed) for line, typed in found if re.match(r"gind [a-z-]", line)]
 
 
-@pytest.mark.parametrize("page", ["docs/training.md", "docs/data.md"])
+@pytest.mark.parametrize("page", ["docs/training.md", "docs/data.md", "docs/tuning.md"])
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page as one script; an error shows the line of the page."""
     script: list[str] = []

@@ -2,12 +2,11 @@
 
 import itertools
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn.conv import appnp
 
 from gind.baselines.propagate import neighbors, propagation
-from gind.features import project
+from gind.features import dropout, project
 
 __all__ = ["APPNP"]
 
@@ -49,7 +48,7 @@ class APPNP(nn.Module):
         first, *rest = self.layers
         z = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
         for layer in rest:
-            z = layer(F.dropout(z.relu(), self.dropout, self.training))
+            z = layer(dropout(z.relu(), self.dropout, self.training))
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)
         scores: Tensor = self.propagate(z, propagation(graph, z.dtype))
         return scores

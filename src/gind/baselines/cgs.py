@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gind.baselines.adjacency import open_graph
 from gind.diffusion.map import inner_product
 from gind.equilibrium import Contraction, Implicit, Stop, fixed_point
-from gind.features import check, make_linear, project
+from gind.features import Dropout, check, make_linear, project
 from gind.graph import Graph, Pooling, pool
 
 __all__ = ["CGS"]
@@ -121,8 +121,8 @@ class CGS(nn.Module):
         )
         half = max(hidden_channels // 2, 1)
         self.head = nn.Sequential(
-            *(nn.Linear(heads, hidden_channels), nn.SiLU(), nn.Dropout(dropout)),
-            *(nn.Linear(hidden_channels, half), nn.SiLU(), nn.Dropout(dropout)),
+            *(nn.Linear(heads, hidden_channels), nn.SiLU(), Dropout(dropout)),
+            *(nn.Linear(hidden_channels, half), nn.SiLU(), Dropout(dropout)),
             nn.Linear(half, out_channels),
         )
 

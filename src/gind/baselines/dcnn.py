@@ -3,9 +3,10 @@
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import global_mean_pool
+
+from gind.features import dropout
 
 __all__ = ["DCNN"]
 
@@ -48,7 +49,7 @@ class DCNN(nn.Module):
             hops = global_mean_pool(hops, batch)
         z = torch.tanh(self.weight.flatten() * hops)
         hidden = torch.tanh(self.dense(z))
-        scores: Tensor = self.out(F.dropout(hidden, self.dropout, self.training))
+        scores: Tensor = self.out(dropout(hidden, self.dropout, self.training))
         return scores
 
 

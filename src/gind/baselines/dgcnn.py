@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import SortAggregation
 
+from gind.features import dropout
+
 __all__ = ["DGCNN"]
 
 
@@ -58,7 +60,7 @@ class DGCNN(nn.Module):
         pooled = self.sort(self.embed(x, edge_index, edge_weight), graphs)
         sequence = F.max_pool1d(self.rows(pooled[:, None]).relu(), 2, 2)
         dense = self.dense(self.sequence(sequence).relu().flatten(1)).relu()
-        scores: Tensor = self.out(F.dropout(dense, self.dropout, self.training))
+        scores: Tensor = self.out(dropout(dense, self.dropout, self.training))
         return scores
 
     def embed(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from gind.baselines.adjacency import Adjacency, adjacency, open_graph
 from gind.diffusion.map import inner_product
 from gind.equilibrium import Energy, Implicit, InnerProduct, NewtonCG, Stop, fixed_point
 from gind.equilibrium.energy import Map
-from gind.features import check, encode, make_linear, project
+from gind.features import check, dropout, encode, make_linear, project
 from gind.graph import Graph
 
 __all__ = ["EIGNN", "LinearEnergy"]
@@ -150,13 +150,13 @@ class EIGNN(nn.Module):
     def _bind(self, x: Tensor, graph: Graph, diagonal: bool) -> tuple[LinearEnergy, Tensor | None]:
         """The energy of this input, and the basis it is written in."""
         g, S, inner = self.metric(), adjacency(graph, x.dtype), inner_product(graph)
-        dropout = 0.0 if self.encoder is not None else self.dropout
+        p = 0.0 if self.encoder is not None else self.dropout
         if not diagonal:
             dense = x if x.layout == torch.strided else x.to_dense()
-            return LinearEnergy(self.gamma, S, g, None, F.dropout(dense, dropout, self.training), inner), None
+            return LinearEnergy(self.gamma, S, g, None, dropout(dense, p, self.training), inner), None
         with torch.no_grad():
             eigenvalues, Q = torch.linalg.eigh(g)
-        X = project(x, Q.T, dropout=dropout, training=self.training)
+        X = project(x, Q.T, dropout=p, training=self.training)
         return LinearEnergy(self.gamma, S, Q.T @ g @ Q, eigenvalues.clamp(0, 1), X, inner), Q
 
     def _iterative(self, energy: LinearEnergy) -> Tensor:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
 from gind.baselines.propagate import neighbors
-from gind.features import project
+from gind.features import dropout, project
 
 __all__ = ["GAT"]
 
@@ -53,6 +53,6 @@ class GAT(nn.Module):
         hidden = project(x, weight, dropout=self.dropout, training=self.training)
         for number, conv in enumerate(self.convs):
             if number:
-                hidden = F.dropout(F.elu(hidden), self.dropout, self.training)
+                hidden = dropout(F.elu(hidden), self.dropout, self.training)
             hidden = conv(hidden, edges)
         return hidden

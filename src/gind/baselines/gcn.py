@@ -2,12 +2,11 @@
 
 import itertools
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from gind.baselines.propagate import neighbors, propagation
-from gind.features import project
+from gind.features import dropout, project
 
 __all__ = ["GCN"]
 
@@ -44,6 +43,6 @@ class GCN(nn.Module):
         matrix = propagation(neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected), hidden.dtype)
         for number, conv in enumerate(self.convs):
             if number:
-                hidden = F.dropout(hidden.relu(), self.dropout, self.training)
+                hidden = dropout(hidden.relu(), self.dropout, self.training)
             hidden = conv(hidden, matrix)
         return hidden

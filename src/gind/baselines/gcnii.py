@@ -1,11 +1,10 @@
 """GCNII (Chen et al., 2020), on PyG's `GCN2Conv`."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCN2Conv
 
 from gind.baselines.propagate import neighbors, propagation
-from gind.features import encode, make_linear
+from gind.features import dropout, encode, make_linear
 
 __all__ = ["GCNII"]
 
@@ -62,8 +61,8 @@ class GCNII(nn.Module):
         first = encode(x, self.encoder, self.dropout, self.training).relu()
         matrix, hidden = propagation(graph, first.dtype), first
         for conv in self.convs:
-            before = F.dropout(hidden, self.dropout, self.training)
+            before = dropout(hidden, self.dropout, self.training)
             after = conv(before, first, matrix)
             hidden = (after + before if self.residual else after).relu()
-        scores: Tensor = self.head(F.dropout(hidden, self.dropout, self.training))
+        scores: Tensor = self.head(dropout(hidden, self.dropout, self.training))
         return scores

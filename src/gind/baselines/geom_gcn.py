@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gind.baselines.h2gcn import times
 from gind.baselines.latent import Embedding, closest_pairs, embed
 from gind.baselines.propagate import neighbors, square
-from gind.features import project
+from gind.features import dropout, project
 from gind.graph import Graph
 
 __all__ = ["DIVISIONS", "GeomGCN", "divide"]
@@ -65,7 +65,7 @@ class GeomGCN(nn.Module):
         first, *rest = self.weights
         parts = self._aggregate(project(x, first, dropout=self.dropout, training=self.training), graph)
         for weight in rest:
-            hidden = F.dropout(torch.cat(parts, dim=1).relu(), self.dropout, self.training)
+            hidden = dropout(torch.cat(parts, dim=1).relu(), self.dropout, self.training)
             parts = self._aggregate(F.linear(hidden, weight), graph)
         return torch.stack(parts).mean(dim=0)
 

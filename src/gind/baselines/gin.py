@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GINConv, global_add_pool
+
+from gind.features import dropout
 
 __all__ = ["GIN"]
 
@@ -53,7 +54,7 @@ class GIN(nn.Module):
     def _score(self, number: int, hidden: Tensor, batch: Tensor | None) -> Tensor:
         pooled = global_add_pool(hidden, batch) if self.task == "graph" else hidden
         # after the linear map, as in the authors' code
-        return F.dropout(self.heads[number](pooled), self.dropout, self.training)
+        return dropout(self.heads[number](pooled), self.dropout, self.training)
 
 
 def _mlp(in_channels: int, hidden_channels: int) -> nn.Sequential:

@@ -3,11 +3,10 @@
 import numpy as np
 import scipy.sparse
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.baselines.propagate import neighbors
-from gind.features import csr, encode
+from gind.features import csr, dropout, encode
 from gind.features.op import multiply
 from gind.graph import Graph
 
@@ -50,7 +49,7 @@ class H2GCN(nn.Module):
         one, two = hops(graph, embedded.dtype)
         for _ in range(self.num_layers):
             rounds.append(torch.cat([times(one, rounds[-1]), times(two, rounds[-1])], dim=1))
-        scores: Tensor = self.head(F.dropout(torch.cat(rounds, dim=1), self.dropout, self.training))
+        scores: Tensor = self.head(dropout(torch.cat(rounds, dim=1), self.dropout, self.training))
         return scores
 
 

@@ -11,7 +11,7 @@ from gind.baselines.adjacency import Adjacency, AdjacencyKind, adjacency, open_g
 from gind.diffusion.map import inner_product
 from gind.diffusion.spectral import spectral_bound
 from gind.equilibrium import Contraction, Implicit, InnerProduct, Stop, fixed_point
-from gind.features import check, project
+from gind.features import Dropout, check, project
 from gind.graph import Graph, Pooling, pool
 
 __all__ = ["IGNN", "ImplicitGraph", "project_rows"]
@@ -125,7 +125,7 @@ class IGNN(nn.Module):
         widths = [in_channels, *[hidden_channels] * (num_layers - 1)]
         self.layers = nn.ModuleList(ImplicitGraph(w, hidden_channels, kappa, activation, stop) for w in widths)
         self.skips = nn.ModuleList(nn.Linear(w, hidden_channels) for w in widths) if skip else None
-        last = [nn.Dropout(dropout), nn.Linear(hidden_channels, out_channels, bias=head == "mlp")]
+        last = [Dropout(dropout), nn.Linear(hidden_channels, out_channels, bias=head == "mlp")]
         hidden = [nn.Linear(hidden_channels, hidden_channels), nn.ReLU()] if head == "mlp" else []
         self.head = nn.Sequential(*hidden, *last)
 

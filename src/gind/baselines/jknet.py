@@ -3,12 +3,11 @@
 import itertools
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, JumpingKnowledge
 
 from gind.baselines.propagate import neighbors, propagation
-from gind.features import project
+from gind.features import dropout, project
 
 __all__ = ["JKNet"]
 
@@ -56,7 +55,7 @@ class JKNet(nn.Module):
         layers: list[Tensor] = []
         for conv in self.convs:
             if layers:
-                hidden = F.dropout(layers[-1], self.dropout, self.training)
+                hidden = dropout(layers[-1], self.dropout, self.training)
             layers.append(conv(hidden, matrix).relu())
-        scores: Tensor = self.head(F.dropout(self.jump(layers), self.dropout, self.training))
+        scores: Tensor = self.head(dropout(self.jump(layers), self.dropout, self.training))
         return scores

@@ -3,10 +3,9 @@
 import itertools
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gind.features import project
+from gind.features import dropout, project
 
 __all__ = ["MLP"]
 
@@ -29,5 +28,5 @@ class MLP(nn.Module):
         first, *rest = self.layers
         hidden = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
         for layer in rest:
-            hidden = layer(F.dropout(hidden.relu(), self.dropout, self.training))
+            hidden = layer(dropout(hidden.relu(), self.dropout, self.training))
         return hidden

@@ -4,12 +4,11 @@ import itertools
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
 from gind.baselines.propagate import neighbors, square
-from gind.features import project
+from gind.features import dropout, project
 from gind.graph import Graph
 
 __all__ = ["SAGE", "mean_of_neighbors"]
@@ -56,7 +55,7 @@ class SAGE(nn.Module):
         mean = mean_of_neighbors(graph, both.dtype)
         hidden: Tensor = first((neighbor, ego + self.neighbor.bias), mean)
         for conv in rest:
-            hidden = conv(F.dropout(hidden.relu(), self.dropout, self.training), mean)
+            hidden = conv(dropout(hidden.relu(), self.dropout, self.training), mean)
         return hidden
 
 

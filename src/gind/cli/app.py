@@ -145,6 +145,35 @@ def reproduce(
 
 
 @app.command()
+def report(
+    sheet: Annotated[Path, typer.Argument(help="TOML file that names datasets, models and splits.")],
+    results: Annotated[Path, typer.Option("--results", help="Where reports are kept.")] = Path("results"),
+    out: Annotated[Path | None, typer.Option("--out", help="Markdown file; without it, tables are printed.")] = None,
+) -> None:
+    """Tables of a sheet's results beside those of the paper, from the reports that are there."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.report(sheet, results, out)
+
+
+@app.command()
+def tune(
+    search: Annotated[Path, typer.Argument(help="TOML file with a model, datasets and ranges of keys.")],
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Instead of the file's number.")] = None,
+    data: Data = None,
+    out: Annotated[Path, typer.Option("--out", help="Where journals and results go.")] = Path("tuned"),
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes, one thread each.")] = 1,
+) -> None:
+    """Search the settings that validate best; stop and start again as you like. Test parts are never evaluated."""
+    with _errors():
+        from gind.cli import commands
+
+        commands.tune(search, (tuple(dataset or ()), trials), data, out, jobs)
+
+
+@app.command()
 def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
     """Every key that --set and config files know, with its default."""
     with _errors():

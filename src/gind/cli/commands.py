@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from gind.cli import inventory, screens
+from gind.cli import comparison, inventory, screens
 from gind.experiments import (
     ConfigError,
     Outcome,
@@ -31,7 +31,9 @@ from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
 from gind.experiments.grid import parse_splits, read_sheet, run_grid
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
-from gind.train import Observer, TensorBoard, show_progress
+from gind.kernels.allocator import keep_memory
+from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
+from gind.train import Observer, TensorBoard, show_progress, write_atomically
 
 __all__ = [
     "Request",
@@ -43,8 +45,10 @@ __all__ = [
     "keys",
     "models",
     "predict",
+    "report",
     "reproduce",
     "train",
+    "tune",
 ]
 
 console = Console()
@@ -102,6 +106,7 @@ def train(request: Request) -> None:
     """Train, and say what came out and where it lies."""
     if request.resume and request.overwrite:
         raise ConfigError("--resume and --overwrite exclude each other.")
+    keep_memory()
     spec = request.spec()
     directory = request.out or _directory(spec)
     others = []
@@ -177,6 +182,37 @@ def reproduce(
     sheet = read_sheet(path).select(datasets_, models_, parse_splits(splits) if splits else [])
     failed = screens.grid(console, sheet, run_grid(sheet, *places, root=data, jobs=jobs))
     if failed:
+        raise typer.Exit(1)
+
+
+def report(path: Path, results: Path, out: Path | None) -> None:
+    """Write the page of a sheet, or print its tables."""
+    sheet = read_sheet(path)
+    collection, remarks = collect(sheet, results), read_remarks(path, sheet)
+    if out is None:
+        comparison.comparisons(console, collection, compare(collection, load_paper()))
+    else:
+        with write_atomically(out) as temporary:
+            temporary.write_text(sheet_page(collection, load_paper(), remarks), encoding="utf-8", newline="\n")
+        comparison.written(console, collection, out)
+
+
+def tune(path: Path, choice: tuple[tuple[str, ...], int | None], data: Path | None, out: Path, jobs: int) -> None:
+    """Search settings, dataset by dataset; exit code 1 if there are none for one, or after Ctrl-C."""
+    from gind.cli import tuning  # imports Optuna, an optional package
+    from gind.tuning import read_search
+    from gind.tuning import tune as open_search
+
+    search = read_search(path).select(*choice)
+    found = []
+    try:
+        for dataset in search.datasets:
+            with open_search(search, dataset, out, root=data, jobs=jobs) as opened:
+                found.append(tuning.search(console, opened))
+    except KeyboardInterrupt:
+        console.print("Stopped. The same command goes on.", highlight=False)
+        raise typer.Exit(1) from None
+    if not all(found):
         raise typer.Exit(1)
 
 

@@ -6,6 +6,7 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.models import MODELS
 from gind.experiments.predict import Predictions, certify_run, evaluate_run, open_data, predict_run, write_predictions
 from gind.experiments.run import Outcome, RunError, run
+from gind.experiments.setup import set_up, validate
 from gind.experiments.spec import Spec, assignment, combine, make_spec
 
 __all__ = [
@@ -27,5 +28,7 @@ __all__ = [
     "open_data",
     "predict_run",
     "run",
+    "set_up",
+    "validate",
     "write_predictions",
 ]

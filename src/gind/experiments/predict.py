@@ -16,7 +16,8 @@ from gind.diffusion import Diffusion
 from gind.equilibrium import ConvergenceWarning
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
-from gind.experiments.run import BATCH, certificate_table, certify_part, whole_parts
+from gind.experiments.run import certificate_table, certify_part, whole_parts
+from gind.experiments.setup import BATCH
 from gind.features import encode
 from gind.graph import as_graph
 from gind.models import GIND

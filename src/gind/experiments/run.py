@@ -28,16 +28,11 @@ from gind.experiments.artefact import (
     write_config,
     write_json,
 )
-from gind.experiments.data import load_data, prepare
-from gind.experiments.keys import ConfigError
-from gind.experiments.models import model_entry
+from gind.experiments.setup import BATCH, set_up
 from gind.experiments.spec import Spec
-from gind.train import FitReport, MetricsFile, Observer, Part, Problem, call, check_fit, evaluate, fit, make_parts
+from gind.train import FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
 
-__all__ = ["Outcome", "RunError", "build_model", "certify_part", "run"]
-
-BATCH = 128  # graphs per forward pass where nothing is trained
-_SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
+__all__ = ["Outcome", "RunError", "certify_part", "run"]
 
 
 class RunError(UserError, RuntimeError):
@@ -71,21 +66,15 @@ def run(
     and there is no report. `threads` are those to compute with; None lets the size of the problem decide.
     """
     directory = Path(directory)
-    dataset = load_data(spec.dataset, root, spec.data)
-    split = dataset.split(spec.split)
-    dataset, statistics = prepare(dataset, spec.data)
-    _check_task(spec, dataset)
-    model = build_model(spec, dataset)
-    problem = Problem.of(dataset, split, BATCH)
-    check_fit(model, problem, spec.train)  # before anything is written, or overwritten
-    hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
-    with _own(directory), _threads(threads, hidden * sum(graph.num_nodes for graph in dataset.graphs)):
+    ready = set_up(spec, root)  # refuses before anything is written, or overwritten
+    dataset, split, model = ready.dataset, ready.split, ready.model
+    with _own(directory), ready.threads(threads):
         _enter(directory, spec, resume, overwrite)
         write_config(directory, spec, dataset)
         try:
             report = fit(
                 model,
-                problem,
+                ready.problem,
                 options=spec.train,
                 seed=spec.seed,
                 checkpoint=directory / CHECKPOINT,
@@ -97,19 +86,11 @@ def run(
             raise RunError(str(error)) from error
         if not report.finished:
             return Outcome(directory, {}, report, None)
-        save_weights(directory, model, spec.model, statistics)
+        save_weights(directory, model, spec.model, ready.statistics)
         certificate = certify_part(model, dataset, split)
         content = _report(spec, dataset, split, model, report, certificate)
         write_json(directory / REPORT, content)
     return Outcome(directory, content, report, certificate)
-
-
-def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
-    """The model of a Spec with the initial weights of its seed; torch's generator is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(spec.seed)
-        entry = model_entry(spec.model)
-        return entry.for_data(dataset.task, dataset.num_features, dataset.num_classes, spec.model_options)
 
 
 def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> ModelCertificate | None:
@@ -124,28 +105,6 @@ def whole_parts(dataset: Dataset) -> tuple[Part, ...]:
         (part,) = make_parts(dataset, torch.empty(0, dtype=torch.long), BATCH)
         return (dataclasses.replace(part, rows=None),)
     return make_parts(dataset, torch.arange(len(dataset.graphs)), BATCH)
-
-
-@contextmanager
-def _threads(count: int | None, size: int) -> Iterator[None]:
-    """Compute with `count` threads; None: with one where the problem (nodes times channels) is small.
-
-    There a second thread gains little, and on a busy machine, where threads wait for each other, it costs much.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or (1 if size < _SMALL else before))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _check_task(spec: Spec, dataset: Dataset) -> None:
-    tasks = model_entry(spec.model).tasks
-    if dataset.task not in tasks:
-        raise ConfigError(
-            f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}."
-        )
 
 
 @contextmanager

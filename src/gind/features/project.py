@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gind.features.drop import dropout as drop
 from gind.features.layout import check
 from gind.features.op import multiply, thin
 
@@ -15,13 +16,13 @@ def project(
 ) -> Tensor:
     """dropout(X) Wᵀ + c, (n, d) to (n, h), for `x` dense or CSR, `weight` (h, d) and `bias` (h,).
 
-    Dense: F.linear(F.dropout(x)). CSR: the same in distribution, since a zero stays zero whether it is dropped or not;
+    Dense: F.linear(dropout(x)). CSR: the same in distribution, since a zero stays zero whether it is dropped or not;
     time and memory are those of the non-zeros, random numbers come from torch's generator, and gradients flow to
     `weight` and `bias`. Where X is zero the sparse product does not see W: a NaN there stays there.
     """
     _check_arguments(x, weight, bias, dropout)
     if x.layout == torch.strided:
-        return F.linear(F.dropout(x, dropout, training), weight, bias)
+        return F.linear(drop(x, dropout, training), weight, bias)
     check(x)
     matrix = x.crow_indices().long(), x.col_indices().long(), x.values()
     if training and dropout > 0:

@@ -4,6 +4,8 @@ from typing import Literal
 
 from torch import nn
 
+from gind.features import Dropout
+
 __all__ = ["Head", "check_choice", "make_head"]
 
 Head = Literal["linear", "mlp"]
@@ -12,12 +14,12 @@ Head = Literal["linear", "mlp"]
 def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> nn.Module:
     """A linear map, or one hidden layer of the same width with ELU; dropout before each linear map."""
     if kind == "linear":
-        return nn.Sequential(nn.Dropout(dropout), nn.Linear(channels, out_channels))
+        return nn.Sequential(Dropout(dropout), nn.Linear(channels, out_channels))
     return nn.Sequential(
-        nn.Dropout(dropout),
+        Dropout(dropout),
         nn.Linear(channels, channels),
         nn.ELU(),
-        nn.Dropout(dropout),
+        Dropout(dropout),
         nn.Linear(channels, out_channels),
     )
 

@@ -1,0 +1,85 @@
+"""What a training needs, made from a Spec: data, split, model, and the problem that hides the test labels."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from gind.datasets import Dataset, Split
+from gind.experiments.data import load_data, prepare
+from gind.experiments.keys import ConfigError
+from gind.experiments.models import model_entry
+from gind.experiments.spec import Spec
+from gind.train import FitReport, Problem, check_fit, fit
+
+__all__ = ["BATCH", "Setup", "build_model", "set_up", "validate"]
+
+BATCH = 128  # graphs per forward pass where nothing is trained
+_SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Setup:
+    """A run that is ready to begin."""
+
+    dataset: Dataset
+    """features prepared"""
+    split: Split
+    statistics: dict[str, Tensor]
+    """mean and scale of the features, where they were standardized"""
+    model: nn.Module
+    problem: Problem
+    hidden: int
+
+    @contextmanager
+    def threads(self, count: int | None) -> Iterator[None]:
+        """Compute with `count` threads; None: with one where the problem (nodes times channels) is small.
+
+        There a second thread gains little, and on a busy machine, where threads wait for each other, it costs much.
+        """
+        size = self.hidden * sum(graph.num_nodes for graph in self.dataset.graphs)
+        before = torch.get_num_threads()
+        torch.set_num_threads(count or (1 if size < _SMALL else before))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def set_up(spec: Spec, root: str | Path | None = None) -> Setup:
+    """Load the data and build the model; whatever does not fit together is refused."""
+    dataset = load_data(spec.dataset, root, spec.data)
+    split = dataset.split(spec.split)
+    dataset, statistics = prepare(dataset, spec.data)
+    _check_task(spec, dataset)
+    model = build_model(spec, dataset)
+    problem = Problem.of(dataset, split, BATCH)
+    check_fit(model, problem, spec.train)
+    hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
+    return Setup(dataset, split, statistics, model, problem, hidden)
+
+
+def validate(spec: Spec, *, root: str | Path | None = None, threads: int | None = None) -> FitReport:
+    """Train as `spec` says, only to see how well it validates: nothing is written, the test part is never evaluated."""
+    ready = set_up(spec, root)
+    with ready.threads(threads):
+        return fit(ready.model, ready.problem, options=spec.train, seed=spec.seed)
+
+
+def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
+    """The model of a Spec with the initial weights of its seed; torch's generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(spec.seed)
+        entry = model_entry(spec.model)
+        return entry.for_data(dataset.task, dataset.num_features, dataset.num_classes, spec.model_options)
+
+
+def _check_task(spec: Spec, dataset: Dataset) -> None:
+    tasks = model_entry(spec.model).tasks
+    if dataset.task not in tasks:
+        raise ConfigError(
+            f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}."
+        )

@@ -1,0 +1,191 @@
+"""The reports of a sheet as rows, one for each dataset and model.
+
+results/<sheet>/<dataset>/<model>/<split>-<seed>/report.json → Row
+"""
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gind.experiments.artefact import REPORT
+from gind.experiments.grid import Cell, Sheet
+from gind.reports.read import Report, ReportError, Solved, read_report
+
+__all__ = ["Collection", "Convergence", "Row", "Statistic", "collect"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistic:
+    """Mean and sample standard deviation (over n - 1), in percent; one value has no deviation."""
+
+    mean: float
+    std: float | None
+
+    @classmethod
+    def of(cls, shares: Sequence[float]) -> "Statistic":
+        """Of shares from 0 to 1."""
+        values = 100 * np.asarray(shares, dtype=np.float64)
+        return cls(float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Convergence:
+    """How well the equilibria were reached: the worst of all runs of a row."""
+
+    residual: float
+    bound: float | None
+    """largest bound of the distance to the equilibrium, of the runs that have a finite one"""
+    proven: int
+    """runs that have"""
+    tolerance: float
+    reached: int
+    """runs whose test pass reached its tolerance"""
+    runs: int
+    unsolved: int
+    """solves in training, of all runs, that missed their tolerance"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A model on a dataset, over the runs that are there."""
+
+    dataset: str
+    model: str
+    metric: str
+    test: Statistic
+    validation: Statistic
+    majority: float | None
+    """accuracy in percent of the most frequent class of the training part, mean over the runs"""
+    runs: int
+    splits: int
+    expected: int
+    """runs that the sheet asks for"""
+    convergence: Convergence | None
+    direct: bool
+    """fit in closed form, without epochs"""
+    seconds: float
+    """of all runs together"""
+    settings: Mapping[str, Mapping[str, Any]]
+    """of the first run"""
+    notes: tuple[str, ...] = ()
+    """what a reader must know before trusting the numbers"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Collection:
+    """What there is of a sheet."""
+
+    sheet: Sheet
+    rows: tuple[Row, ...]
+    """in the order of the sheet"""
+    missing: tuple[Cell, ...]
+    strangers: int
+    """reports below the results of the sheet that it does not name; they are in no row"""
+    versions: tuple[tuple[Mapping[str, str], int], ...]
+    """what the runs were made with, and how many of them"""
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Every dataset and model of the sheet, each once."""
+        return tuple(dict.fromkeys((cell.dataset, cell.model) for cell in self.sheet.cells))
+
+    @property
+    def seconds(self) -> float:
+        """Of all runs together."""
+        return math.fsum(row.seconds for row in self.rows)
+
+    def row(self, dataset: str, model: str) -> Row | None:
+        """The row of a model on a dataset, if it has a run."""
+        return next((row for row in self.rows if (row.dataset, row.model) == (dataset, model)), None)
+
+
+def collect(sheet: Sheet, results: Path) -> Collection:
+    """Read what is there; refused if there is nothing, or a report that is broken or of another run."""
+    root = results / sheet.name
+    by_place: dict[tuple[str, str], list[Report]] = {}
+    missing = []
+    for cell in sheet.cells:
+        path = root / cell.place / REPORT
+        if path.exists():
+            by_place.setdefault((cell.dataset, cell.model), []).append(read_report(path, cell))
+        else:
+            missing.append(cell)
+    if not by_place:
+        raise ReportError(
+            f"There is no report of the sheet {sheet.name} in {root}. Run gind reproduce, or see --results."
+        )
+    named = {root / cell.place / REPORT for cell in sheet.cells}
+    strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - named)
+    expected = Counter((cell.dataset, cell.model) for cell in sheet.cells)
+    rows = tuple(_row(by_place[place], expected[place]) for place in expected if place in by_place)
+    return Collection(sheet, rows, tuple(missing), strangers, _versions(by_place))
+
+
+def _row(reports: Sequence[Report], expected: int) -> Row:
+    # the sheet may list splits in any order; sums of floats depend on it
+    reports = sorted(reports, key=lambda report: (report.cell.split, report.cell.seed))
+    first = reports[0]
+    metrics = sorted({report.metric for report in reports})
+    if len(metrics) > 1:
+        raise ReportError(
+            f"The reports of {first.cell.model} on {first.cell.dataset} have different metrics: {', '.join(metrics)}."
+        )
+    majority = [report.majority for report in reports if report.majority is not None]
+    return Row(
+        dataset=first.cell.dataset,
+        model=first.cell.model,
+        metric=first.metric,
+        test=Statistic.of([report.test for report in reports]),
+        validation=Statistic.of([report.validation for report in reports]),
+        majority=Statistic.of(majority).mean if majority else None,
+        runs=len(reports),
+        splits=len({report.cell.split for report in reports}),
+        expected=expected,
+        convergence=_convergence(reports),
+        direct=first.direct,
+        seconds=math.fsum(report.seconds for report in reports),
+        settings=first.settings,
+        notes=_notes(reports),
+    )
+
+
+def _convergence(reports: Sequence[Report]) -> Convergence | None:
+    solved: list[Solved] = [report.solved for report in reports if report.solved is not None]
+    if not solved:
+        return None
+    bounds = [one.bound for one in solved if math.isfinite(one.bound)]
+    return Convergence(
+        residual=max(one.residual for one in solved),
+        bound=max(bounds, default=None),
+        proven=len(bounds),
+        tolerance=max(one.tolerance for one in solved),
+        reached=sum(one.reached for one in solved),
+        runs=len(solved),
+        unsolved=sum(report.unsolved for report in reports),
+    )
+
+
+def _notes(reports: Sequence[Report]) -> tuple[str, ...]:
+    """What differs between the runs of a row and should not."""
+    notes = []
+    changed = [
+        key
+        for section in reports[0].settings
+        for key in sorted({key for report in reports for key in report.settings[section]})
+        if any(report.settings[section].get(key) != reports[0].settings[section].get(key) for report in reports)
+    ]
+    if changed:
+        notes.append(f"settings differ between splits ({', '.join(changed)})")
+    if len({report.versions.get("gind") for report in reports}) > 1:
+        notes.append("versions of gind differ between splits")
+    return tuple(notes)
+
+
+def _versions(by_place: Mapping[tuple[str, str], Sequence[Report]]) -> tuple[tuple[Mapping[str, str], int], ...]:
+    counted = Counter(tuple(report.versions.items()) for reports in by_place.values() for report in reports)
+    return tuple((dict(items), counted[items]) for items in sorted(counted))

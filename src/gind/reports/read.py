@@ -1,0 +1,133 @@
+"""One report.json, checked."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gind.errors import UserError
+from gind.experiments.grid import Cell
+
+__all__ = ["Report", "ReportError", "Solved", "read_report"]
+
+
+class ReportError(UserError, ValueError):
+    """A file that is not the report it should be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Solved:
+    """The certificate of a run; infinite where nothing finite was measured or proven."""
+
+    residual: float
+    bound: float
+    tolerance: float
+    reached: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What tables need of one run. Metrics are shares from 0 to 1."""
+
+    cell: Cell
+    metric: str
+    test: float
+    validation: float
+    majority: float | None
+    solved: Solved | None
+    unsolved: int
+    """solves in training that missed their tolerance"""
+    direct: bool
+    """fit in closed form: the keys of training say nothing"""
+    seconds: float
+    versions: Mapping[str, str]
+    settings: Mapping[str, Mapping[str, Any]]
+    """data, model and train keys; the same for every split and seed of a cell"""
+
+
+def read_report(path: Path, cell: Cell) -> Report:
+    """The report of `cell` at `path`; refused in one line if it is broken or of another run."""
+    try:
+        return _parse(json.loads(path.read_text(encoding="utf-8")), cell)
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except json.JSONDecodeError as error:
+        raise ReportError(f"{path} is not valid JSON: {error}. Delete it and run the sheet again.") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ReportError(f"{path} is not JSON. Delete it and run the sheet again.") from error
+    except ReportError as error:
+        raise ReportError(f"{path}: {error}") from error
+
+
+def _parse(content: Any, cell: Cell) -> Report:
+    report = _mapping(content, "the report")
+    config = _mapping(report.get("config"), "config")
+    there = (config.get("dataset"), report.get("model"), report.get("split"), report.get("seed"))
+    here = (cell.dataset, cell.model, cell.split, cell.seed)
+    if there != here:
+        raise ReportError(
+            f"this is the report of {_place(there)}, but lies where that of {_place(here)} belongs. Move or delete it."
+        )
+    test, validation = _mapping(report.get("test"), "test"), _mapping(report.get("validation"), "validation")
+    metrics = [name for name in test if name != "loss"]
+    if len(metrics) != 1:
+        raise ReportError(f"test must have one metric beside its loss, got {', '.join(metrics) or 'none'}.")
+    (metric,) = metrics
+    training = _mapping(report.get("training"), "training")
+    majority = report.get("majority")
+    return Report(
+        cell=cell,
+        metric=metric,
+        test=_share(test[metric], f"test.{metric}"),
+        validation=_share(validation.get(metric), f"validation.{metric}"),
+        majority=None if majority is None else _share(majority, "majority"),
+        solved=_solved(report.get("certificate")),
+        unsolved=int(_number(training.get("unsolved"), "training.unsolved")),
+        direct=training.get("stopped_by") == "fit_directly",
+        seconds=_number(report.get("seconds"), "seconds"),
+        versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
+        settings={name: _mapping(config.get(name), f"config.{name}") for name in ("data", "model", "train")},
+    )
+
+
+def _solved(content: Any) -> Solved | None:
+    if content is None:
+        return None
+    certificate = _mapping(content, "certificate")
+    # a number that is not finite is null in a report
+    residual, bound = (
+        math.inf if certificate.get(name, math.nan) is None else _number(certificate.get(name), f"certificate.{name}")
+        for name in ("residual", "bound")
+    )
+    reached = certificate.get("reached")
+    if not isinstance(reached, bool):
+        raise ReportError(f"certificate.reached must be true or false, got {reached!r}.")
+    return Solved(residual, bound, _number(certificate.get("tolerance"), "certificate.tolerance"), reached)
+
+
+def _mapping(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ReportError(f"{name} must be a table, got {value!r:.40}. Delete the file and run the sheet again.")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise ReportError(
+            f"{name} must be a number from 0, got {value!r:.40}. Delete the file and run the sheet again."
+        )
+    return float(value)
+
+
+def _share(value: Any, name: str) -> float:
+    number = _number(value, name)
+    if number > 1:
+        raise ReportError(f"{name} must be a share from 0 to 1, got {number:g}.")
+    return number
+
+
+def _place(run: tuple[Any, ...]) -> str:
+    dataset, model, split, seed = run
+    return f"{dataset}/{model}/{split}-{seed}"
