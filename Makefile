@@ -19,8 +19,8 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-dev  ## time and memory, fused against the edge-storing reference
-	$(BIN)/python -m pytest -n 0 benchmarks --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds -s
+bench: $(VENV)/.installed  ## time, memory and growth beside edge-storing code, on this machine
+	$(BIN)/gind bench
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from memory import tune_allocator
 from torch import Tensor, nn
 
 from gind.features import project
+from gind.kernels.allocator import keep_memory
 
 
 class Words(NamedTuple):
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Sparse (CSR|CSC|invariant)")
-    tune_allocator()
+    keep_memory()
     if options.what == "shapes":
         print("| features | h | p | threads | dense | embedding_bag | MKL | project | dense / project |")
         for label, words in WORDS.items():

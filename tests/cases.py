@@ -56,6 +56,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "dropout": {"dropout": 0.4},
     "dropout laplacian": {"dropout": 0.4, "regularizer": gind.Laplacian(0.7)},
     "separate": {"injection": "separate", "injection_gain": 3.0},
+    "bias": {"injection": "separate", "injection_bias": True},
+    "doubled": {"flux_gain": 2.0, "regularizer": gind.Laplacian(0.7)},
+    "frozen doubled": {"flux_gain": 2.0, "edge_norm": gind.FrozenNorm("layer", "after")},
     "frozen layer": {"edge_norm": gind.FrozenNorm("layer")},
     "frozen instance": {"edge_norm": gind.FrozenNorm("instance", "after")},
     "frozen wide row": {"edge_norm": gind.FrozenNorm("instance"), "flux_channels": 5, "scaling": gind.Row()},
@@ -72,6 +75,8 @@ def make_layer(
         layer.K.mul_(norm / torch.linalg.matrix_norm(layer.K, 2))
         if layer.gamma is not None:
             layer.gamma.uniform_(0.5, 2)
+        if layer.injection_offset is not None:
+            layer.injection_offset.normal_()
     return layer.to(dtype)
 
 

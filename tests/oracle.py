@@ -107,7 +107,8 @@ def oracle(
     s = np.ones(n) if isinstance(layer.scaling, gind.Identity) else (2 * degree) ** -0.5
     G = incidence * s
     matrix = K if layer.U is None else layer.U.detach().double().numpy()
-    inject = (b / s[:, None] if layer.scaling.row else b) @ matrix.T * layer.injection_gain
+    offset = 0.0 if layer.injection_offset is None else layer.injection_offset.detach().double().numpy()
+    inject = (b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1) * layer.injection_gain
     V0 = G @ inject
     omega, gain = np.ones(K.shape[0]), np.ones(K.shape[0])
     if layer.edge_norm is not None:
@@ -123,7 +124,7 @@ def oracle(
         w,
         K,
         V0,
-        omega,
+        omega * layer.flux_gain,
         gain,
         layer.activation == "identity",
         layer.regularizer.eta if layer.regularizer is not None else 0.0,

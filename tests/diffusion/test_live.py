@@ -32,9 +32,9 @@ def written_out(layer: gind.Diffusion, z: Array, b: Array, name: str) -> Array:
     v = (G * s) @ (z + b) @ K.T
 
     def normalize(x: Array) -> Array:
-        # an undirected edge stands for both directions; loops are edges without flux; repeats count by their weight
+        # an undirected edge stands for both directions; a loop is one edge without flux; repeats count by their weight
         signs = (1.0,) if case.directed else (1.0, -1.0)
-        count = len(signs) * (w.sum() + loops)
+        count = len(signs) * w.sum() + loops
         square = len(signs) * (w[:, None] * x**2).sum(axis=0)
         total = sum(sign * (w[:, None] * x).sum(axis=0) for sign in signs)
         if norm.flavor == "instance":
@@ -42,10 +42,10 @@ def written_out(layer: gind.Diffusion, z: Array, b: Array, name: str) -> Array:
         if norm.place == "before":
             return np.asarray(gamma * x / np.sqrt(square.sum() / (count * x.shape[1]) + norm.eps))
         size = count * x.shape[1]
-        std = np.sqrt((square.sum() - np.sum(total) ** 2 / size) / (size - 1))
+        std = np.sqrt(square.sum() / size - (np.sum(total) / size) ** 2)
         if case.directed:  # all weights are 1: the formula is NumPy's
             full = np.concatenate([x, np.zeros((loops, x.shape[1]))])
-            np.testing.assert_allclose(std, full.std(ddof=1))
+            np.testing.assert_allclose(std, full.std())
         return np.asarray(gamma * x / (std + norm.eps))
 
     sigma = np.tanh(normalize(v)) if norm.place == "before" else normalize(np.tanh(v))

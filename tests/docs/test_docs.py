@@ -13,8 +13,24 @@ from gind.cli import commands
 from gind.experiments import assignment, combine, make_spec
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("docs/training.md", "docs/data.md", "docs/command-line.md", "docs/tuning.md", "docs/index.md", "README.md")
-WITH_COMMANDS = ("docs/command-line.md", "docs/data.md", "docs/tuning.md", "README.md")
+PAGES = (
+    "docs/training.md",
+    "docs/published.md",
+    "docs/data.md",
+    "docs/command-line.md",
+    "docs/tuning.md",
+    "docs/index.md",
+    "docs/performance.md",
+    "README.md",
+)
+WITH_COMMANDS = (
+    "docs/command-line.md",
+    "docs/published.md",
+    "docs/data.md",
+    "docs/tuning.md",
+    "docs/performance.md",
+    "README.md",
+)
 
 
 def blocks(page: str) -> Iterator[tuple[str, int, list[str]]]:

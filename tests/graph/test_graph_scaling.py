@@ -8,9 +8,15 @@ from torch import Tensor
 
 from gind.graph import Graph, Identity, OutDegree, Row, Scaling, Symmetric, incidence_norm
 
-CONTRACTING: list[Scaling] = [Symmetric(), Symmetric(augmented=False), Row(), Row(augmented=False)]
-OUT: list[Scaling] = [OutDegree(), OutDegree(augmented=False), OutDegree(rows=True)]
-ALL: list[Scaling] = [*CONTRACTING, *OUT, Identity()]
+CONTRACTING: list[Scaling] = [
+    Symmetric(),
+    Symmetric(augmented=False),
+    Row(),
+    Row(augmented=False),
+    Row(False, loops=True),
+]
+OUT: list[Scaling] = [OutDegree(), OutDegree(augmented=False), OutDegree(rows=True), OutDegree(False, loops=True)]
+ALL: list[Scaling] = [*CONTRACTING, *OUT, Symmetric(factor=1.0), Identity()]
 PAIRS = pytest.mark.parametrize(
     ("scaling", "directed"), [(s, True) for s in ALL] + [(s, False) for s in ALL if s not in OUT], ids=repr
 )
@@ -42,11 +48,15 @@ def expected_vector(scaling: Scaling, graph: Graph) -> list[float]:
             case Identity():
                 vector.append(1.0)
                 continue
-            case OutDegree(augmented=augmented):
+            case OutDegree(augmented=augmented, loops=loops, factor=factor):
                 degree = float(out[i]) + augmented
-            case Symmetric(augmented=augmented) | Row(augmented=augmented):
+            case (
+                Symmetric(augmented=augmented, loops=loops, factor=factor)
+                | Row(augmented=augmented, loops=loops, factor=factor)
+            ):
                 degree = float(laplacian[i, i]) + augmented
-        vector.append((2 * degree) ** -0.5 if degree > 0 else 0.0)
+        degree += float(graph.loops[i]) if loops else 0
+        vector.append((factor * degree) ** -0.5 if degree > 0 else 0.0)
     return vector
 
 
@@ -86,7 +96,7 @@ def test_incidence_norm_bounds_the_largest_singular_value(scaling: Scaling, dire
 
 def test_contraction_is_claimed_for_exactly_the_incident_degrees() -> None:
     assert [scaling for scaling in ALL if scaling.contracts] == CONTRACTING
-    assert [scaling for scaling in ALL if scaling.row] == [Row(), Row(augmented=False), OutDegree(rows=True)]
+    assert [scaling for scaling in ALL if scaling.row] == [*CONTRACTING[2:], OutDegree(rows=True)]
 
 
 @pytest.mark.parametrize("scaling", [OutDegree(), Identity()], ids=repr)
@@ -142,9 +152,9 @@ def test_isolated_nodes_give_no_infinity(scaling: Scaling) -> None:
     vector = scaling.vector(graph)
     assert bool(vector.isfinite().all())
     assert bool(incidence_norm(graph, scaling).isfinite().all())
-    augmented = getattr(scaling, "augmented", True)
-    isolated = 1.0 if isinstance(scaling, Identity) else 0.5**0.5 if augmented else 0.0
-    assert vector[2:].tolist() == pytest.approx([isolated] * 2)
+    assert vector[2:].tolist() == pytest.approx(expected_vector(scaling, graph)[2:])
+    if not getattr(scaling, "augmented", True):
+        assert vector[2] == 0
 
 
 @pytest.mark.parametrize("scaling", OUT, ids=repr)

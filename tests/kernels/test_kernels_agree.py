@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gind.kernels import ACTIVATIONS, cpu, reference
+from gind.kernels import ACTIVATIONS, compiled, cpu, reference
 
 DTYPES = (torch.float32, torch.float64)
 CHANNELS = st.integers(1, 70)
+FUSED = pytest.mark.parametrize("fused", [compiled, cpu], ids=["compiled", "cpu"])
+MODULES = pytest.mark.parametrize("module", [compiled, cpu, reference], ids=["compiled", "cpu", "reference"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,11 +78,6 @@ FUNCTIONS = [
     Function("flux_secant", lambda k, e, g, x: k.flux_secant(x.y, x.t, e, x.activation), _secant_size),
     Function("flux_curve", lambda k, e, g, x: k.flux_curve(x.y, x.t, x.u, e, x.activation), _curve_size),
     Function(
-        "secant_curve",
-        lambda k, e, g, x: k.secant_curve(x.y, x.t, x.u, e, x.activation),
-        lambda x, g: x.differences(g)[2] * x.differences(g)[3],
-    ),
-    Function(
         "moments_vjp",
         lambda k, e, g, x: k.moments_vjp(x.y, x.c, e, g.batch, x.activation),
         _moments_vjp_size,
@@ -115,15 +112,16 @@ def assert_within(actual: Tensor, expected: Tensor, bound: Tensor) -> None:
 SCALES = st.integers(-30, 30) | st.integers(-4, 1) | st.just(99)
 
 
+@FUSED
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
-def test_fused_equals_reference(function: Function, dtype: torch.dtype, activation: str) -> None:
+def test_fused_equals_reference(fused: ModuleType, function: Function, dtype: torch.dtype, activation: str) -> None:
     @MODEST
     @given(raws(dtype), CHANNELS, SCALES, st.integers(0, 2**20))
     def check(graph: Raw, channels: int, scale: int, seed: int) -> None:
         x = inputs(seed, graph, channels, dtype, scale, activation)
-        actual = function.call(cpu, graph.fused, graph, x)
+        actual = function.call(fused, graph.fused, graph, x)
         expected = function.call(reference, graph.plain, graph, x)
         assert actual.dtype == dtype
         terms = incident(torch.ones(len(graph.tail), 1, dtype=torch.float64), graph._replace(weight=graph.weight[:0]))
@@ -135,9 +133,10 @@ def test_fused_equals_reference(function: Function, dtype: torch.dtype, activati
     check()
 
 
+@FUSED
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_fused_moments_equal_reference(dtype: torch.dtype, activation: str) -> None:
+def test_fused_moments_equal_reference(fused: ModuleType, dtype: torch.dtype, activation: str) -> None:
     # squares of the identity leave float32 beyond 1e18
     scales = SCALES if activation == "tanh" else st.integers(-15, 15)
 
@@ -146,7 +145,7 @@ def test_fused_moments_equal_reference(dtype: torch.dtype, activation: str) -> N
     def check(graph: Raw, channels: int, scale: int, seed: int) -> None:
         x = inputs(seed, graph, channels, dtype, scale, activation)
         batch, graphs = graph.batch, graph.num_graphs
-        actual = cpu.flux(x.y, graph.fused, batch, graphs, activation, True)[1]
+        actual = fused.flux(x.y, graph.fused, batch, graphs, activation, True)[1]
         expected = reference.flux(x.y, graph.plain, batch, graphs, activation, True)[1]
         assert actual.shape == expected.shape == (3, graphs, channels)
         assert actual.dtype == expected.dtype == torch.float64
@@ -164,10 +163,10 @@ def test_fused_moments_equal_reference(dtype: torch.dtype, activation: str) -> N
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("module", [cpu, reference], ids=["cpu", "reference"])
+@MODULES
 def test_moments_have_a_row_for_each_graph_even_without_nodes(module: ModuleType, dtype: torch.dtype) -> None:
     nothing, ptr = torch.empty(0, dtype=torch.long), torch.zeros(1, dtype=torch.long)
-    edges = (ptr if module is cpu else nothing, nothing, torch.empty(0, dtype=dtype))
+    edges = (ptr if module is not reference else nothing, nothing, torch.empty(0, dtype=dtype))
     for graphs in (0, 1, 3):
         out, sums = module.flux(torch.empty(0, 5, dtype=dtype), edges, nothing, graphs, "tanh", True)
         assert out.shape == (0, 5)
@@ -176,7 +175,7 @@ def test_moments_have_a_row_for_each_graph_even_without_nodes(module: ModuleType
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("module", [cpu, reference], ids=["cpu", "reference"])
+@MODULES
 def test_only_edges_with_nan_or_two_infinities_give_nan(module: ModuleType, activation: str) -> None:
     """No NaN is swallowed, none is made; an infinity acts through σ(±∞)."""
 
@@ -185,7 +184,7 @@ def test_only_edges_with_nan_or_two_infinities_give_nan(module: ModuleType, acti
     def check(graph: Raw, kinds: list[float]) -> None:
         n, rows = graph.num_nodes, torch.arange(graph.num_nodes)
         y = torch.tensor(kinds)[rows % len(kinds)][:, None] * torch.linspace(1, 2, 17)
-        edges = graph.fused if module is cpu else graph.plain
+        edges = graph.fused if module is not reference else graph.plain
         out, sums = module.flux(y, edges, graph.batch, graph.num_graphs, activation, True)
         plain, _ = module.flux(y, edges, graph.batch, graph.num_graphs, activation, False)
         weight = graph.weight if len(graph.weight) else torch.ones(len(graph.tail))

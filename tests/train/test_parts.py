@@ -21,6 +21,7 @@ from gind.train import (
     Constant,
     Cosine,
     EpochRecord,
+    Linear,
     LiveProgress,
     MetricsFile,
     PlainProgress,
@@ -92,6 +93,9 @@ def test_schedules_are_those_of_torch() -> None:
 
     assert ours(Constant()) == [1.0] * 12
     assert ours(Cosine()) == pytest.approx(torch_factors(lr_scheduler.CosineAnnealingLR, 12, T_max=12))
+    assert ours(Linear()) == pytest.approx(
+        torch_factors(lr_scheduler.LinearLR, 12, start_factor=1.0, end_factor=0.0, total_iters=12)
+    )
     assert ours(StepDecay(every=5, decay=0.3)) == pytest.approx(
         torch_factors(lr_scheduler.StepLR, 12, step_size=5, gamma=0.3)
     )
@@ -125,6 +129,19 @@ def test_patience_takes_the_highest_metric_then_the_lowest_loss() -> None:
     assert patience.exhausted(6)
     assert not Patience(0).exhausted(10**6)
     assert not Patience(2).improves(1, float("nan"), 0.1), "nan is never best"
+
+
+def test_patience_of_the_published_code_counts_worse_epochs_only() -> None:
+    patience = Patience(2, "worse")
+    assert patience.improves(1, 0.5, 1.0)
+    assert not patience.improves(2, 0.4, 0.5)
+    assert not patience.improves(3, 0.5, 1.1), "a tie with a higher loss is not best"
+    assert not patience.exhausted(4), "but it starts the count anew"
+    assert patience.exhausted(5)
+    assert patience.improves(4, 0.6, 1.3)
+    assert not patience.improves(5, 0.6, 1.2), "0.6 was better before, but at a loss of 1.0 there was a tie"
+    assert patience.improves(6, 0.6, 1.0), "as low is low enough"
+    assert (patience.epoch, patience.value, patience.loss) == (6, 0.6, 1.0)
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:

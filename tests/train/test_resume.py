@@ -25,6 +25,7 @@ from gind.train import (
     Cosine,
     EpochRecord,
     FitReport,
+    Linear,
     Observer,
     Restarts,
     StepDecay,
@@ -84,7 +85,13 @@ CASES = {
     "step": nodes(schedule=StepDecay(every=2, decay=0.5), optimizer="adamw"),
     "restarts": nodes(schedule=Restarts(period=3), clip=0.1),
     "validation every third epoch": nodes(eval_every=3),
-    "patience": nodes(lambda: MLP(4, 8, 2), patience=2, epochs=30, lr=0.5),
+    "patience": nodes(lambda: MLP(4, 8, 2), patience=6, epochs=30, lr=0.5),
+    "patience with ties": nodes(
+        lambda: MLP(4, 8, 2), patience=2, patience_counts="worse", epochs=30, lr=0.5, schedule=Linear()
+    ),
+    "composition": nodes(
+        lambda: diffusion(4, 2, num_layers=2, depth="composition", init="normal", edge_norm=gind.LiveNorm())
+    ),
     "mlp": nodes(lambda: MLP(4, 8, 2)),
     "gcn": nodes(lambda: GCN(4, 8, 2)),
     "own module with buffers": nodes(Normed),

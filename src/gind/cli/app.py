@@ -174,6 +174,53 @@ def tune(
 
 
 @app.command()
+def bench(
+    datasets: Annotated[list[str] | None, typer.Argument(help="Measure on these: names, or paths of graphs.")] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option("--shape", help="On a generated graph of this dataset's shape.", show_default="four of them"),
+    ] = None,
+    data: Data = None,
+    hidden: Annotated[int | None, typer.Option("--hidden", min=1, help="Channels.", show_default="64")] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="Best of how many.", show_default="7")] = None,
+    threads: Threads = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small and rough, in seconds.")] = False,
+    large: Annotated[bool, typer.Option("--large", help="Curves up to 10 million edges.")] = False,
+    memory: Annotated[
+        bool | None, typer.Option("--memory/--no-memory", help="Peak memory, in processes of their own.")
+    ] = None,
+    saved: Annotated[
+        list[Path] | None, typer.Option("--from", help="Show this report (--json) instead of measuring.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="File for the report.")] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="Markdown page whose tables to replace.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Directory for a figure of the curves.")] = None,
+) -> None:
+    """Time and memory beside edge-storing kernels, IGNN and EIGNN; what the machine could do; growth with size."""
+    with _errors():
+        from gind.cli import commands
+        from gind.cli.bench import BenchRequest
+
+        commands.bench(
+            BenchRequest(
+                datasets=tuple(datasets or ()),
+                shapes=tuple(shape or ()),
+                data=data,
+                hidden=hidden,
+                rounds=rounds,
+                threads=threads,
+                quick=quick,
+                large=large,
+                memory=memory,
+                saved=tuple(saved or ()),
+                json=json,
+                page=page,
+                out=out,
+            )
+        )
+
+
+@app.command()
 def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
     """Every key that --set and config files know, with its default."""
     with _errors():

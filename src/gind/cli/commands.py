@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from gind.cli import comparison, inventory, screens
+from gind.cli.bench import BenchRequest
 from gind.experiments import (
     ConfigError,
     Outcome,
@@ -37,6 +38,7 @@ from gind.train import Observer, TensorBoard, show_progress, write_atomically
 
 __all__ = [
     "Request",
+    "bench",
     "certify",
     "check",
     "datasets",
@@ -214,6 +216,11 @@ def tune(path: Path, choice: tuple[tuple[str, ...], int | None], data: Path | No
         raise typer.Exit(1) from None
     if not all(found):
         raise typer.Exit(1)
+
+
+def bench(request: BenchRequest) -> None:
+    """Measure or read what was measured, show it, and write what was asked for."""
+    request.run(console)
 
 
 def keys(model: str) -> None:

@@ -22,7 +22,7 @@ from gind.experiments.models import KINDS, MODELS
 from gind.experiments.run import versions
 from gind.experiments.spec import keys_by_section
 from gind.kernels import cpu
-from gind.kernels.op import implementation
+from gind.kernels.op import implementation, why_not
 
 __all__ = ["check", "datasets", "doctor", "keys", "models"]
 
@@ -32,7 +32,7 @@ def models(console: Console) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, entry in MODELS.items():
         file = inspect.getmodule(entry.build)
-        about = (getattr(file, "__doc__", None) or "").splitlines()[0]
+        about = entry.about or (getattr(file, "__doc__", None) or "").splitlines()[0]
         table.add_row(f"[bold]{name}", ", ".join(entry.tasks), escape(about))
     console.print(table, highlight=False)
 
@@ -70,6 +70,8 @@ def doctor(console: Console, data: Path | None) -> None:
     table.add_row("processors", str(os.cpu_count()))
     table.add_row("numba threads", str(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
     table.add_row("kernels on cpu", implementation("cpu"))
+    for module, reason in why_not("cpu").items():
+        table.add_row("", escape(f"not {module}: {reason}"))
     if torch.cuda.is_available():
         table.add_row("kernels on cuda", implementation("cuda"))
     table.add_row("kernel cache", _kernel_cache())

@@ -84,8 +84,11 @@ def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
 def _check_numbers(layer: Any) -> None:
     if not 0 <= layer.dropout < 1:
         raise ValueError(f"`dropout` must lie in [0, 1), got {layer.dropout}.")
-    if not 0 < layer.injection_gain < float("inf"):
-        raise ValueError(f"`injection_gain` must be positive and finite, got {layer.injection_gain}.")
+    for name in ("injection_gain", "flux_gain"):
+        if not 0 < getattr(layer, name) < float("inf"):
+            raise ValueError(f"`{name}` must be positive and finite, got {getattr(layer, name)}.")
+    if layer.injection_bias and layer.injection != "separate":
+        raise ValueError('`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate".')
     if not 0 < layer.alpha <= 1:
         raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
     if layer.alpha != 1 and layer.has_energy:

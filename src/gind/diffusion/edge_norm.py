@@ -26,6 +26,12 @@ class Gains(NamedTuple):
     before: Tensor | None = None
     after: Tensor | None = None
 
+    def louder(self, other: Tensor | None) -> "Gains":
+        """ω times another gain of the same kind."""
+        if other is None or self.after is None:
+            return Gains(self.before, other if self.after is None else self.after)
+        return Gains(self.before, self.after * other)
+
 
 @dataclasses.dataclass(frozen=True)
 class EdgeNorm(abc.ABC):
@@ -34,6 +40,8 @@ class EdgeNorm(abc.ABC):
     flavor: Literal["layer", "instance"] = "layer"
     place: Literal["before", "after"] = "before"
     eps: float = 1e-5
+    start: float = 1.0
+    """γ before training; the published code has 0.5 for "layer" with 256 channels or more"""
 
     def __post_init__(self) -> None:
         if self.flavor not in ("layer", "instance"):
@@ -42,6 +50,8 @@ class EdgeNorm(abc.ABC):
             raise ValueError(f"`place` must be 'before' or 'after' (σ), got {self.place!r}.")
         if not self.eps > 0:
             raise ValueError(f"`eps` must be positive, got {self.eps}.")
+        if not abs(self.start) < float("inf"):
+            raise ValueError(f"`start` must be finite, got {self.start}.")
 
     @property
     @abc.abstractmethod
@@ -79,8 +89,9 @@ class FrozenNorm(EdgeNorm):
 class LiveNorm(EdgeNorm):
     """Statistics of the current Z. After σ as in the published code (the default), or before σ as in the paper.
 
-    The published "layer" divides by the standard deviation + ε on a single graph, and by √(mean square + ε) in a batch;
-    self-loops count as edges without flux. γ may have any sign.
+    The published "layer" divides by the standard deviation + ε on a single graph, and by √(mean square + ε) in a batch.
+    Statistics are those of stored edges: an undirected edge counts in both directions, a self-loop once, without flux.
+    γ may have any sign.
     """
 
     place: Literal["before", "after"] = "after"
@@ -94,13 +105,18 @@ class LiveNorm(EdgeNorm):
         """γ over the spread of v (before) or σ(v) (after)."""
         before = self.place == "before"
         _, moments = diffuse_moments(y, graph, "identity" if before else activation)
-        mass = graph.edge_mass + _loop_mass(graph)
-        if self.flavor == "layer" and not before and graph.batch is None:
+        scale = self.scale(moments, graph, gamma)
+        return Gains(before=scale) if before else Gains(after=scale)
+
+    def scale(self, moments: Moments, graph: Graph, gamma: Tensor) -> Tensor:
+        """γ over the spread, from the moments of what is normalized: (graphs, H)."""
+        # an undirected edge stands for its two directions, a self-loop is stored once
+        mass = graph.edge_mass + _loop_mass(graph) * (1.0 if graph.directed else 0.5)
+        if self.flavor == "layer" and self.place == "after" and graph.batch is None:
             spread = _variance(moments, mass, graph.directed).sqrt() + self.eps
         else:
             spread = (_average(moments.square, mass, self.flavor) + self.eps).sqrt()
-        scale = gamma / spread.to(y.dtype)
-        return Gains(before=scale) if before else Gains(after=scale)
+        return gamma / spread.to(gamma.dtype)
 
 
 def _average(total: Tensor, mass: Tensor, flavor: str) -> Tensor:
@@ -110,16 +126,13 @@ def _average(total: Tensor, mass: Tensor, flavor: str) -> Tensor:
 
 
 def _variance(moments: Moments, mass: Tensor, directed: bool) -> Tensor:
-    """Unbiased variance over all edges and channels: (graphs, 1).
-
-    An undirected edge stands for its two directions: the sum of σ is 0, sum of squares and count are double.
-    """
-    count = mass[:, None] * moments.sigma.shape[1]
-    square = moments.square.sum(dim=1, keepdim=True)
-    if not directed:
-        return 2 * square / (2 * count - 1).clamp_min(1)
-    total = moments.sigma.sum(dim=1, keepdim=True)
-    return (square - total.square() / count.clamp_min(1)) / (count - 1).clamp_min(1)
+    """Variance over all edges and channels: (graphs, 1). Of the two directions of an edge the mean is 0."""
+    count = (mass[:, None] * moments.sigma.shape[1]).clamp_min(1)
+    variance = moments.square.sum(dim=1, keepdim=True) / count
+    if directed:
+        variance = variance - (moments.sigma.sum(dim=1, keepdim=True) / count).square()
+    # without flux it is 0, where a root has no slope
+    return variance.clamp_min(torch.finfo(variance.dtype).tiny)
 
 
 def _loop_mass(graph: Graph) -> Tensor:

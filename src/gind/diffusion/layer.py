@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal, overload
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.diffusion.check import check_input, check_options
@@ -29,18 +30,21 @@ class Diffusion(nn.Module):
     scaling         Ĝ = G diag(s): `Symmetric()`, `Row()`, `OutDegree()`, `Identity()`
     activation      σ: "tanh", or "identity" for the linear ablation
     injection       "shared": Ĝ(Z + b)Kᵀ; "separate": ĜZKᵀ + ĜbUᵀ with its own matrix U
+    injection_bias  "separate" with a bias: ĜZKᵀ + Ĝ(bUᵀ + c)
     edge_norm       None, `FrozenNorm(...)` (keeps the energy) or `LiveNorm(...)`
     regularizer     None, `Laplacian(eta)` (keeps the energy), `LaplacianStep(eta)` or `Decorrelation(eta)`
     dropout         rate of the one mask per forward pass that is put on the update, in training
     output          "sum": b + Z; "flux": Z alone
     output_norm     scale each node's output to root mean square 1
     injection_gain  a constant factor of the injected part
+    flux_gain       a constant factor of the flux; 2: every edge counts in both directions, as in the published code
     solver          default `Nesterov()` with an energy, else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
     """
 
     K: nn.Parameter
     U: nn.Parameter | None
+    injection_offset: nn.Parameter | None
     gamma: nn.Parameter | None
 
     def __init__(
@@ -51,12 +55,14 @@ class Diffusion(nn.Module):
         scaling: Scaling | None = None,
         activation: Literal["tanh", "identity"] = "tanh",
         injection: Literal["shared", "separate"] = "shared",
+        injection_bias: bool = False,
         edge_norm: EdgeNorm | None = None,
         regularizer: Regularizer | None = None,
         dropout: float = 0.0,
         output: Literal["sum", "flux"] = "sum",
         output_norm: bool = False,
         injection_gain: float = 1.0,
+        flux_gain: float = 1.0,
         alpha: float = 1.0,
         solver: Solver | None = None,
         stop: Stop | None = None,
@@ -69,12 +75,14 @@ class Diffusion(nn.Module):
         self.scaling = Symmetric() if scaling is None else scaling
         self.activation = activation
         self.injection = injection
+        self.injection_bias = injection_bias
         self.edge_norm = edge_norm
         self.regularizer = regularizer
         self.dropout = dropout
         self.output = output
         self.output_norm = output_norm
         self.injection_gain = injection_gain
+        self.flux_gain = flux_gain
         self.alpha = alpha
         default: Solver = Nesterov() if self.has_energy else Anderson()
         self.solver = default if solver is None else solver
@@ -84,17 +92,20 @@ class Diffusion(nn.Module):
         check_options(self, ACTIVATIONS)
         self.K = nn.Parameter(torch.empty(self.flux_channels, channels))
         self.U = nn.Parameter(torch.empty(self.flux_channels, channels)) if injection == "separate" else None
+        self.injection_offset = nn.Parameter(torch.empty(self.flux_channels)) if injection_bias else None
         self.gamma = nn.Parameter(torch.empty(self.flux_channels)) if edge_norm is not None else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ = 1."""
+        """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ as the normalization says; c = 0."""
         std = math.sqrt(2 / self.channels)
         nn.init.normal_(self.K, std=std)
         if self.U is not None:
             nn.init.normal_(self.U, std=std)
-        if self.gamma is not None:
-            nn.init.ones_(self.gamma)
+        if self.injection_offset is not None:
+            nn.init.zeros_(self.injection_offset)
+        if self.gamma is not None and self.edge_norm is not None:
+            nn.init.constant_(self.gamma, self.edge_norm.start)
 
     @property
     def has_energy(self) -> bool:
@@ -134,6 +145,8 @@ class Diffusion(nn.Module):
             assert self.edge_norm is not None
             assert self.gamma is not None
             gains = self.edge_norm.gains(C, graph, self.activation, self.gamma)
+        if self.flux_gain != 1:
+            gains = gains.louder(C.new_full((graph.num_graphs, 1), self.flux_gain))
         if not self.has_energy:
             step = self.regularizer if isinstance(self.regularizer, StepRegularizer) else None
             return LiveMap(
@@ -186,12 +199,14 @@ class Diffusion(nn.Module):
         defaults: dict[str, Any] = {
             "activation": "tanh",
             "injection": "shared",
+            "injection_bias": False,
             "edge_norm": None,
             "regularizer": None,
             "dropout": 0.0,
             "output": "sum",
             "output_norm": False,
             "injection_gain": 1.0,
+            "flux_gain": 1.0,
             "alpha": 1.0,
         }
         shown += [f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v]
@@ -199,9 +214,8 @@ class Diffusion(nn.Module):
         return ", ".join(shown)
 
     def _inject(self, b: Tensor, s: Tensor) -> Tensor:
-        """C: s ⊙ bKᵀ or s ⊙ bUᵀ; the row variant injects b/s, so that s cancels."""
-        matrix = self.K if self.U is None else self.U
-        C = b @ matrix.T
+        """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels."""
+        C = F.linear(b, self.K if self.U is None else self.U, self.injection_offset)
         if self.injection_gain != 1:
             C = self.injection_gain * C
         return C if self.scaling.row else s * C

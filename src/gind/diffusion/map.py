@@ -15,13 +15,16 @@ from typing import final
 import torch
 from torch import Tensor
 
-from gind.diffusion.edge_norm import EdgeNorm, Gains
+from gind.diffusion import onecall
+from gind.diffusion.edge_norm import EdgeNorm, Gains, LiveNorm
 from gind.diffusion.regularize import StepRegularizer
 from gind.diffusion.spectral import spectral_bound
 from gind.equilibrium import Energy
+from gind.equilibrium.descent import Descended, Descent
 from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments, diffuse_secant
+from gind.kernels.onecall import Layer
 
 __all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product"]
 
@@ -64,9 +67,14 @@ class DiffusionMap(abc.ABC):
     @final
     def update(self, y: Tensor, gains: Gains) -> Tensor:
         """-Ĝᵀ w ω σ(g Gy) K, masked, from the potentials."""
-        y = self.amplify(gains.before, y)
-        flux = self.amplify(gains.after, diffuse(y, self.graph, self.activation))
+        flux = diffuse(self.amplify(gains.before, y), self.graph, self.activation)
         del y
+        return self.gather(flux, gains.after)
+
+    @final
+    def gather(self, flux: Tensor, after: Tensor | None) -> Tensor:
+        """-diag(s) ω flux K, masked, from the flux Gᵀw σ(·) at the nodes; without gradient the flux is overwritten."""
+        flux = self.amplify(after, flux)
         flux = torch.mul(flux, -self.s, out=None if torch.is_grad_enabled() else flux)
         return self.masked(flux @ self.K)
 
@@ -91,7 +99,7 @@ class LiveMap(DiffusionMap):
     edge_norm: EdgeNorm | None
     gamma: Tensor | None
     gains: Gains
-    """the gains of a frozen normalization"""
+    """those that are constant during a solve"""
     regularizer: StepRegularizer | None
     alpha: float
 
@@ -103,12 +111,21 @@ class LiveMap(DiffusionMap):
         """(1 - α) z' + α f(z')."""
         if self.regularizer is not None:
             z = self.regularizer.step(z, self.s, self.graph)
-        y = self.potential(z)
-        gains = self.gains
-        if self.edge_norm is not None and self.edge_norm.live:
-            assert self.gamma is not None
-            gains = self.edge_norm.gains(y, self.graph, self.activation, self.gamma)
-        return torch.lerp(z, self.update(y, gains), alpha)
+        return torch.lerp(z, self._update(self.potential(z)), alpha)
+
+    def _update(self, y: Tensor) -> Tensor:
+        """f from the potentials."""
+        norm = self.edge_norm
+        if norm is None or not norm.live:
+            return self.update(y, self.gains)
+        assert self.gamma is not None
+        if isinstance(norm, LiveNorm) and norm.place == "after":
+            # the statistics are those of the flux that is needed anyway: one pass over the edges
+            flux, moments = diffuse_moments(y, self.graph, self.activation)
+            gains = self.gains.louder(norm.scale(moments, self.graph, self.gamma))
+            return self.gather(flux, gains.after)
+        gains = norm.gains(y, self.graph, self.activation, self.gamma)
+        return self.update(y, gains.louder(self.gains.after))
 
 
 @final
@@ -146,15 +163,15 @@ class DiffusionEnergy(DiffusionMap, Energy):
 
     def hessian(self, z: Tensor) -> Map:
         """u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(g v) ⊙ ĜuKᵀ)K + 2η Ĝᵀw Ĝu], for u on the coordinates the mask keeps."""
-        return self._second_order(z, diffuse_jvp)
+        y = self.amplify(self.gains.before, self.potential(z))
+        product = self._second_order(y, diffuse_jvp)
+        return onecall.Hessian(self._layer, self, y, product) if onecall.covered(self) else product
 
     def majorizer(self, z: Tensor) -> Map:
         """The same with σ(g v)/(g v) for σ'(g v): for log cosh, the parabola that touches at ±v lies above."""
-        return self._second_order(z, diffuse_secant)
+        return self._second_order(self.amplify(self.gains.before, self.potential(z)), diffuse_secant)
 
-    def _second_order(self, z: Tensor, derivative: Callable[[Tensor, Tensor, Graph, str], Tensor]) -> Map:
-        y = self.amplify(self.gains.before, self.potential(z))
-
+    def _second_order(self, y: Tensor, derivative: Callable[[Tensor, Tensor, Graph, str], Tensor]) -> Map:
         def product(u: Tensor) -> Tensor:
             t = self.amplify(self.gains.before, self.s * (u @ self.K.T))
             moved = self.amplify(self.gains.after, derivative(y, t, self.graph, self.activation))
@@ -164,6 +181,14 @@ class DiffusionEnergy(DiffusionMap, Energy):
             return u + self.masked(curved)
 
         return product
+
+    def descend(self, z0: Tensor, descent: Descent, inner: InnerProduct) -> Descended | None:
+        """In compiled code on the CPU, where there is some for these options and it pays."""
+        return onecall.descend(self._layer, self, z0, descent, inner) if onecall.covered(self) else None
+
+    @functools.cached_property
+    def _layer(self) -> Layer:
+        return onecall.make_layer(self)
 
     def project(self, u: Tensor) -> Tensor:
         """The coordinates the mask keeps."""
@@ -180,7 +205,7 @@ class DiffusionEnergy(DiffusionMap, Energy):
         product = self._channel_factor(self.gains.before) * self._channel_factor(self.gains.after)
         return product.detach().amax(dim=1).expand(self.graph.num_graphs)
 
-    @property
+    @functools.cached_property
     def smoothness(self) -> Tensor:
         """L, per graph."""
         return 1 + (self.strength * self.norm_K + 2 * self.eta) * self.norm / self.keep

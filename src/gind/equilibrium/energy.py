@@ -8,6 +8,7 @@ from typing import final
 import torch
 from torch import Tensor
 
+from gind.equilibrium.descent import Descended, Descent
 from gind.equilibrium.inner import InnerProduct
 
 __all__ = ["Contraction", "Energy", "Map"]
@@ -49,6 +50,10 @@ class Energy(abc.ABC):
     def project(self, u: Tensor) -> Tensor:
         """The orthogonal projection on the subspace E lives on."""
         return u
+
+    def descend(self, z0: Tensor, descent: Descent, inner: InnerProduct) -> Descended | None:
+        """The whole descent in one call, where there is one for this energy; called without gradient."""
+        return None
 
     def rounding(self, z: Tensor) -> Tensor:
         """(problems,) float64: how far the f(z) computed may be from the exact one, in norm."""

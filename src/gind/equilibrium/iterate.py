@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gind.equilibrium.descent import Descent
 from gind.equilibrium.energy import Problem
 from gind.equilibrium.solution import Solution, Status, Stop
 from gind.equilibrium.solvers.base import Iterate, Solver
@@ -33,6 +34,9 @@ def measure(problem: Problem, z: Tensor, fz: Tensor, start: Tensor | None = None
 
 def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution:
     """Run `solver` from z0; problems that are done are frozen while the others go on."""
+    at_once = _descend(problem, z0, solver, stop)
+    if at_once is not None:
+        return at_once
     z, state, start = z0, solver.init(problem, z0), None
     progress = _Progress(problem, z0.device)
     steps = 0
@@ -41,7 +45,7 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
         residual = measure(problem, z, fz, start)
         start = residual.absolute if start is None else start
         reached = residual.relative <= stop.tol
-        done = reached | progress.stalled(z, residual.absolute)
+        done = reached | progress.stalled(z, residual.absolute, reached)
         at = Iterate(z, fz, residual.absolute)
         if not bool(torch.isfinite(residual.absolute).all()):
             status = Status.NONFINITE
@@ -62,6 +66,19 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
         return Solution(at.z.contiguous(), residual.relative, bound, steps, status, stop.tol)
 
 
+def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution | None:
+    """The same in one call, where energy and solver allow it and no step has to be recorded for a gradient."""
+    energy = problem.energy()
+    if energy is None or torch.is_grad_enabled():
+        return None
+    rates = solver.rates(problem, z0.device)
+    end = None if rates is None else energy.descend(z0, Descent(*rates, stop, _Progress.patience), problem.inner)
+    if end is None:
+        return None
+    bound = problem.distance_bound(end.z, end.absolute)
+    return Solution(end.z, end.relative, bound, end.steps, end.status, stop.tol)
+
+
 class _Progress:
     """Sees when a residual consists of rounding errors alone: no new minimum for a while, and below their size."""
 
@@ -72,12 +89,12 @@ class _Progress:
         self.best = torch.full((problem.inner.count,), torch.inf, dtype=torch.float64, device=device)
         self.since = torch.zeros_like(self.best)
 
-    def stalled(self, z: Tensor, residual: Tensor) -> Tensor:
-        """(problems,) bool."""
+    def stalled(self, z: Tensor, residual: Tensor, reached: Tensor) -> Tensor:
+        """(problems,) bool; not asked of those that reached their tolerance."""
         better = residual < self.best
         self.best = torch.where(better, residual, self.best)
         self.since = torch.where(better, 0.0, self.since + 1)
-        waiting = self.since >= self.patience
+        waiting = (self.since >= self.patience) & ~reached
         energy = self.problem.energy()
         if energy is None or not bool(waiting.any()):
             return torch.zeros_like(waiting)

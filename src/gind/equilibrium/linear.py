@@ -1,5 +1,6 @@
 """Conjugate gradients for several symmetric positive definite problems at once."""
 
+import abc
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import InnerProduct
 
-__all__ = ["LinearSolution", "conjugate_gradients"]
+__all__ = ["LinearSolution", "Operator", "conjugate_gradients"]
 
 
 class LinearSolution(NamedTuple):
@@ -17,6 +18,20 @@ class LinearSolution(NamedTuple):
     x: Tensor
     residual: Tensor
     steps: int
+
+
+class Operator(abc.ABC):
+    """A product u ↦ Au that can run the method by itself."""
+
+    @abc.abstractmethod
+    def __call__(self, u: Tensor) -> Tensor:
+        """Au."""
+
+    @abc.abstractmethod
+    def run(
+        self, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps: int
+    ) -> tuple[Tensor, Tensor, int] | None:
+        """What `_run` returns, None where it has to be done step by step."""
 
 
 def conjugate_gradients(
@@ -51,6 +66,9 @@ def conjugate_gradients(
 
 def _run(apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps: int) -> tuple[Tensor, Tensor, int]:
     """x, the residual carried along, and the number of products."""
+    at_once = apply.run(rhs, inner, target, max_steps) if isinstance(apply, Operator) else None
+    if at_once is not None:
+        return at_once
     x = torch.zeros_like(rhs)
     r = p = rhs
     rr = inner.dot(r, r)

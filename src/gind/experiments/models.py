@@ -54,7 +54,7 @@ from gind.experiments.keys import ConfigError, Key, Kinds, keys_of
 from gind.experiments.toml import parse_toml
 from gind.graph import Identity, OutDegree, Row, Scaling, Symmetric
 from gind.models import GIND
-from gind.train import Constant, Cosine, Restarts, Schedule, StepDecay
+from gind.train import Constant, Cosine, Linear, Restarts, Schedule, StepDecay
 
 __all__ = ["KINDS", "MODELS", "ModelEntry", "defaults", "model_entry"]
 
@@ -70,7 +70,7 @@ KINDS: Kinds = {
         "broyden": Broyden,
     },
     Adjoint: {"implicit": Implicit, "phantom": Phantom, "unrolled": Unrolled},
-    Schedule: {"constant": Constant, "cosine": Cosine, "step": StepDecay, "restarts": Restarts},
+    Schedule: {"constant": Constant, "cosine": Cosine, "linear": Linear, "step": StepDecay, "restarts": Restarts},
 }
 
 # the short names of parameters that every model has
@@ -87,6 +87,8 @@ class ModelEntry:
     passes_on: tuple[Callable[..., Any], ...] = ()
     tasks: tuple[str, ...] = ("node", "graph", "multilabel")
     hidden: int = 64
+    about: str | None = None
+    """one line, where the class does not say it all"""
 
     @functools.cached_property
     def keys(self) -> dict[str, Key]:
@@ -128,6 +130,7 @@ _NODES = ("node", "multilabel")
 
 MODELS: dict[str, ModelEntry] = {
     "gind": ModelEntry(GIND, (Diffusion,)),
+    "gind-published": ModelEntry(GIND, (Diffusion,), about="GIND with the options of the published code."),
     "mlp": ModelEntry(MLP, tasks=_NODES),
     "gcn": ModelEntry(GCN, tasks=_NODES),
     "gat": ModelEntry(GAT, tasks=_NODES, hidden=8),

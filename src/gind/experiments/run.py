@@ -152,7 +152,7 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """The first key that differs, with both values; how long to train may."""
     for section in ("data", "model", "train"):
         for key, value in now[section].items():
-            if before[section].get(key) != value and key not in ("epochs", "patience"):
+            if before[section].get(key) != value and key not in ("epochs", "patience", "patience_counts"):
                 return f"{key} was {before[section].get(key)!r}, is {value!r}"
     for key in ("dataset", "split", "seed"):
         if before[key] != now[key]:

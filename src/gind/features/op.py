@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gind.kernels import implementation
+from gind.kernels import has_numba
 
 __all__ = ["multiply", "multiply_transposed", "thin"]
 
@@ -134,5 +134,5 @@ def _register_cpu() -> None:
         return out
 
 
-if not implementation("cpu").startswith("reference"):  # else `gind.kernels` has warned
+if has_numba():
     _register_cpu()

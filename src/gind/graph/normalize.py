@@ -45,33 +45,52 @@ class Scaling(abc.ABC):
         return graph.keep((type(self), self), build)
 
 
-@final
 @dataclasses.dataclass(frozen=True)
-class Symmetric(Scaling):
-    """d = sum of incident weights + 1 (`augmented`): Z = -Ĝᵀσ(Ĝ(Z + b)Kᵀ)K."""
+class _ByDegree(Scaling):
+    """s_i = (`factor` d_i)^(-1/2), d_i = weights at the node, + 1 if `augmented`, + its self-loops if `loops`."""
 
     augmented: bool = True
+    loops: bool = dataclasses.field(default=False, kw_only=True)
+    factor: float = dataclasses.field(default=2.0, kw_only=True)
 
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < float("inf"):
+            raise ValueError(f"`factor` of a scaling must be positive and finite, got {self.factor}.")
+
+    @final
     def degree(self, graph: Graph) -> Tensor:
-        """Incident weights, whatever the direction, + 1 if augmented."""
-        return graph.degree + float(self.augmented)
+        """factor/2 · d, so that s = (2 · degree)^(-1/2)."""
+        degree = self._incident(graph) + float(self.augmented)
+        if self.loops:
+            degree = degree + graph.loops
+        return self.factor / 2 * degree
+
+    @abc.abstractmethod
+    def _incident(self, graph: Graph) -> Tensor:
+        """(n,) the weights that count at each node."""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Symmetric(_ByDegree):
+    """d = sum of incident weights + 1 (`augmented`): Z = -Ĝᵀσ(Ĝ(Z + b)Kᵀ)K."""
+
+    def _incident(self, graph: Graph) -> Tensor:
+        return graph.degree
 
     @property
     def contracts(self) -> bool:
-        """Always: 2 d_i dominates the row sums of GᵀwG."""
-        return True
+        """Unless `factor` is less than 2: 2 d_i dominates the row sums of GᵀwG."""
+        return self.factor >= 2
 
 
 @final
 @dataclasses.dataclass(frozen=True)
-class Row(Scaling):
+class Row(_ByDegree):
     """The degree of `Symmetric`, but Z̄ = -Ĝᵀσ(Ĝ(Z̄ + b/s)Kᵀ)K with output sZ̄ (appendix D of the paper)."""
 
-    augmented: bool = True
-
-    def degree(self, graph: Graph) -> Tensor:
-        """Incident weights, whatever the direction, + 1 if augmented."""
-        return graph.degree + float(self.augmented)
+    def _incident(self, graph: Graph) -> Tensor:
+        return graph.degree
 
     @property
     def row(self) -> bool:
@@ -80,30 +99,28 @@ class Row(Scaling):
 
     @property
     def contracts(self) -> bool:
-        """Always: 2 d_i dominates the row sums of GᵀwG."""
-        return True
+        """Unless `factor` is less than 2: 2 d_i dominates the row sums of GᵀwG."""
+        return self.factor >= 2
 
 
 @final
 @dataclasses.dataclass(frozen=True)
-class OutDegree(Scaling):
+class OutDegree(_ByDegree):
     """d = weights of the edges that leave a node (+ 1 if augmented), for graphs built with `directed=True`.
 
     Then ‖Ĝ‖ can be far above 1; it is bounded numerically and enters the smoothness. `rows` selects the
     row-normalized variant.
     """
 
-    augmented: bool = True
     rows: bool = False
 
-    def degree(self, graph: Graph) -> Tensor:
-        """Outgoing weights, + 1 if augmented."""
+    def _incident(self, graph: Graph) -> Tensor:
         if not graph.directed:
             raise ValueError(
                 "OutDegree needs a graph built with `directed=True`: the edges of an undirected graph have an "
                 "arbitrary orientation. Use Symmetric() or Row()."
             )
-        return graph.out_degree + float(self.augmented)
+        return graph.out_degree
 
     @property
     def row(self) -> bool:

@@ -187,14 +187,10 @@ class Graph:
             return torch.tensor([self.num_nodes], device=self.device)
         return torch.bincount(self.batch, minlength=self.num_graphs)
 
-    @lasting
     def weight_as(self, dtype: torch.dtype) -> Tensor:
         """(m,) weights in a dtype, empty if all are 1: what the kernels take."""
         cast = self._casts.get(dtype)
-        if cast is None:
-            source = self.degree.new_empty(0) if self.weight is None else self.weight
-            cast = self._casts[dtype] = source.to(dtype)
-        return cast
+        return self._cast(dtype) if cast is None else cast
 
     def to(self, device: torch.device | str) -> "Graph":
         """The same graph with its tensors on another device."""
@@ -228,6 +224,12 @@ class Graph:
             self.memo[key] = lasting(build)()
         kept: R = self.memo[key]
         return kept
+
+    @lasting
+    def _cast(self, dtype: torch.dtype) -> Tensor:
+        source = self.degree.new_empty(0) if self.weight is None else self.weight
+        self._casts[dtype] = source.to(dtype)
+        return self._casts[dtype]
 
     def _sum_at(self, node: Tensor) -> Tensor:
         weight = torch.ones_like(node, dtype=torch.float64) if self.weight is None else self.weight

@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gind.kernels import loops, reference
+from gind.kernels import loops
 
-__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp", "secant_curve"]
+__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp"]
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 _LINE = 16  # channels: a cache line of float32; narrower blocks would share lines between threads
 _BLOCK = 128  # channels: wide enough to hide the index arithmetic, narrow enough for the cache
+_NOBODY = torch.empty(0, dtype=torch.bool)  # the nodes that rest
 _SMALL = 2**16  # edges x channels: below this, starting threads costs more than the work
 
 
@@ -54,13 +55,6 @@ def flux_secant(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
     return _scatter(3, activation, y, t, t, edges)
 
 
-def secant_curve(y: Tensor, t: Tensor, u: Tensor, edges: Edges, activation: str) -> Tensor:
-    """See `reference.secant_curve`: only needed to differentiate through the steps of a Newton solve."""
-    ptr, head, weight = edges
-    tail = torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff())
-    return reference.secant_curve(y, t, u, (tail, head, weight), activation)
-
-
 def moments_vjp(y: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
     """See `reference.moments_vjp`."""
     out = torch.empty_like(y)
@@ -71,7 +65,8 @@ def moments_vjp(y: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activ
 
 def _scatter(order: int, activation: str, y: Tensor, t: Tensor, u: Tensor, edges: Edges) -> Tensor:
     out = torch.empty_like(y)
-    _run(functools.partial(loops.scatter, order, activation == "identity"), y, edges, y, t, u, *edges, out)
+    kernel = functools.partial(loops.scatter, order, activation == "identity")
+    _run(kernel, y, edges, y, t, u, *edges, _NOBODY, out)
     return out
 
 

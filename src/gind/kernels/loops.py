@@ -1,7 +1,7 @@
 """The loops of the fused operators, compiled by numba: one node after another, its edges, a block of channels.
 
 What varies between kernels (`order`, `linear`) is a constant of the closure, folded at compile time. Compiled code is
-kept on disk under the name given to `_compile`. Numba notices changes of this file, but not of the files it imports:
+kept on disk under the name given to `compile_as`. Numba notices changes of this file, but not of the files it imports:
 their checksum is part of the name.
 """
 
@@ -9,6 +9,7 @@ import functools
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -20,13 +21,20 @@ from gind.kernels import scalar
 from gind.kernels.prefetch import prefetch
 from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
 
-__all__ = ["moments", "moments_vjp", "scatter", "start_threads"]
+__all__ = ["Kernel", "checksum", "compile_as", "moments", "moments_vjp", "scatter", "start_threads"]
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
-Kernel = Callable[..., None]
-_CHECKSUM = zlib.crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in (scalar, prefetching)))
+Kernel = Callable[..., Any]
+
+
+def checksum(*modules: ModuleType) -> int:
+    """Tells versions of these files apart."""
+    return zlib.crc32(b"".join(Path(str(module.__file__)).read_bytes() for module in modules))
+
+
+_CHECKSUM = checksum(scalar, prefetching)
 _AHEAD = 4  # edges: about as long as memory takes to answer
 _LINE = 16  # channels: a cache line of float32
 
@@ -46,20 +54,27 @@ def hint(y, out, row, first, last):
         prefetch(out, row, c)
 
 
-def _compile(function: Any, parallel: bool, name: str) -> Kernel:
+def compile_as(name: str, function: Any, *, parallel: bool) -> Kernel:
     """Serial code for small problems: it compiles faster and never waits for other threads."""
-    function.__qualname__ = f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}"
+    function.__qualname__ = name
     compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")(function)
     return compiled
 
 
+def _compile(function: Any, parallel: bool, name: str) -> Kernel:
+    return compile_as(f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}", function, parallel=parallel)
+
+
 @functools.cache
 def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
-    """An edge moves σ(v) (order 0), σ'(v) dt (1), σ''(v) dt du (2) or σ(v)/v dt (3) from its tail to its head."""
+    """An edge moves σ(v) (order 0), σ'(v) dt (1), σ''(v) dt du (2) or σ(v)/v dt (3) from its tail to its head.
 
-    def kernel(y, t, u, ptr, head, weight, out, block):
+    Edges whose tail is `idle` (a flag per node, or empty) move nothing.
+    """
+
+    def kernel(y, t, u, ptr, head, weight, idle, out, block):
         nodes, channels = y.shape
-        weighted = len(weight) > 0
+        weighted, resting = len(weight) > 0, len(idle) > 0
         for b in prange((channels + block - 1) // block):
             first = b * block
             last = min(channels, first + block)
@@ -67,7 +82,7 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
             here = np.empty(width, y.dtype)
             out[:, first:last] = 0
             for i in range(nodes):
-                if ptr[i] == ptr[i + 1]:
+                if ptr[i] == ptr[i + 1] or (resting and idle[i]):
                     continue
                 yi, ti, ui = y[i, first:last], t[i, first:last], u[i, first:last]
                 here[:] = 0

@@ -1,9 +1,10 @@
 """The torch operators `flux`, `flux_jvp` and `flux_secant`, with moments and gradients, chosen by device.
 
 The plain PyTorch reference is the default for every device. A faster implementation for a device is one file that
-has the functions of `reference` and one line in `_IMPLEMENTATIONS`.
+has the functions of `reference` and one entry in `_IMPLEMENTATIONS`; the first that can be loaded serves.
 """
 
+import functools
 import importlib
 import warnings
 from collections.abc import Callable
@@ -15,10 +16,10 @@ from torch import Tensor
 
 from gind.kernels import reference
 
-__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "flux_secant", "implementation"]
+__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "flux_secant", "has_numba", "implementation", "why_not"]
 
 ACTIVATIONS = ("tanh", "identity")
-_IMPLEMENTATIONS = {"cpu": "gind.kernels.cpu"}  # device type → module
+_IMPLEMENTATIONS = {"cpu": ("gind.kernels.compiled", "gind.kernels.cpu")}  # device type → modules, the fastest first
 
 
 @torch.library.custom_op("gind::flux", mutates_args=())
@@ -182,14 +183,31 @@ _flux_secant.register_autograd(_product_backward(_flux_secant, _secant_curve), s
 
 # Implementations by device.
 
-_why_reference: dict[str, str] = {}
+_serving: dict[str, str] = {}  # device type → module
+_why_not: dict[str, dict[str, str]] = {}  # device type → module → why it could not be loaded
 
 
 def implementation(device: str = "cpu") -> str:
     """Which implementation serves a device type: its module, or "reference" and why."""
-    if device in _IMPLEMENTATIONS and device not in _why_reference:
-        return _IMPLEMENTATIONS[device]
-    return f"reference ({_why_reference.get(device, 'no fused kernel for this device')})"
+    if device in _serving:
+        return _serving[device]
+    reasons = "; ".join(_why_not.get(device, {}).values())
+    return f"reference ({reasons or 'no fused kernel for this device'})"
+
+
+def why_not(device: str = "cpu") -> dict[str, str]:
+    """The implementations that were tried for a device type and could not be loaded, with the reasons."""
+    return dict(_why_not.get(device, {}))
+
+
+@functools.cache
+def has_numba() -> bool:
+    """Whether loops compiled by numba can be used: it is there, and has a directory for what it compiles."""
+    try:
+        importlib.import_module("gind.kernels.cpu")
+    except (ImportError, RuntimeError):
+        return False
+    return True
 
 
 def _register(device: str, kernels: ModuleType) -> None:
@@ -205,10 +223,6 @@ def _register(device: str, kernels: ModuleType) -> None:
     def _(y, t, tail, head, ptr, weight, activation):
         return kernels.flux_secant(y, t, (ptr, head, weight), activation)
 
-    @_secant_curve.register_kernel(device)
-    def _(y, t, u, tail, head, ptr, weight, activation):
-        return kernels.secant_curve(y, t, u, (ptr, head, weight), activation)
-
     @_flux_curve.register_kernel(device)
     def _(y, t, u, tail, head, ptr, weight, activation):
         return kernels.flux_curve(y, t, u, (ptr, head, weight), activation)
@@ -219,21 +233,24 @@ def _register(device: str, kernels: ModuleType) -> None:
 
 
 def _load() -> None:
-    for device, module in _IMPLEMENTATIONS.items():
-        try:
-            kernels = importlib.import_module(module)
-        except (ImportError, RuntimeError) as error:
-            # numba absent, or (RuntimeError) no directory where it may keep compiled code
-            _why_reference[device] = f"{type(error).__name__}: {error}"
+    for device, modules in _IMPLEMENTATIONS.items():
+        for module in modules:
+            try:
+                kernels = importlib.import_module(module)
+            except (ImportError, RuntimeError) as error:
+                # a library, compiler or (numba: RuntimeError) directory for compiled code is absent
+                _why_not.setdefault(device, {})[module] = f"{type(error).__name__}: {error}"
+            else:
+                _register(device, kernels)
+                _serving[device] = module
+                break
+        else:
             warnings.warn(
-                f"gind runs its slow reference kernels on {device}, because {module} could not be loaded "
-                f"({_why_reference[device]}). Install numba, or set NUMBA_CACHE_DIR to a directory that can be "
-                "written.",
+                f"gind runs its slow reference kernels on {device}: {'; '.join(_why_not[device].values())}. Install a C "
+                "compiler or numba, and set GIND_CACHE or NUMBA_CACHE_DIR to a directory of your own.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        else:
-            _register(device, kernels)
 
 
 _load()

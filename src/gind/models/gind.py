@@ -1,24 +1,29 @@
-"""`GIND`: encoder, one or more certified layers, head."""
+"""`GIND`: encoder, one or more implicit layers, head."""
 
 from typing import Any, Literal, overload
 
 from torch import Tensor, nn
 
-from gind.diffusion import Diffusion
+from gind.diffusion import Composition, Diffusion, StepRegularizer
 from gind.equilibrium import Solution
 from gind.features import encode, make_linear
 from gind.graph import Graph, Pooling, as_graph, pool
 from gind.models.heads import Head, check_choice, make_head
+from gind.models.init import Init, start_linear
 
 __all__ = ["GIND"]
+
+_SOLVE = ("alpha", "solver", "stop", "adjoint", "throw")
 
 
 class GIND(nn.Module):
     """x → encoder → Diffusion (→ Diffusion ...) → head, for nodes or, with pooling, for graphs.
 
     `num_layers` certified layers are stacked: each is solved on its own and passes its output on to the next, so depth
-    keeps every guarantee. `dropout` acts on the input features and before the head. `directed=True` keeps every given
-    edge as an edge of its own. All other options are those of `Diffusion`, shared by the layers.
+    keeps every guarantee. `depth="composition"` makes them one `Composition` instead, as in the published code: one
+    equilibrium of all updates in a row, without guarantees. `dropout` acts on the input features and before the head.
+    `directed=True` keeps every given edge as an edge of its own. `init="normal"` starts all linear maps as the
+    published code does. All other options are those of `Diffusion`, shared by the layers.
     """
 
     def __init__(
@@ -32,13 +37,17 @@ class GIND(nn.Module):
         head: Head = "linear",
         pooling: Pooling = "sum",
         dropout: float = 0.0,
+        depth: Literal["stack", "composition"] = "stack",
+        init: Init = "uniform",
         directed: bool = False,
         diffusion_dropout: float = 0.0,
         **options: Any,
     ) -> None:
         super().__init__()
         check_choice("task", task, ("node", "graph"))
-        check_choice("head", head, ("linear", "mlp"))
+        check_choice("head", head, ("linear", "mlp", "mlp-inner"))
+        check_choice("depth", depth, ("stack", "composition"))
+        check_choice("init", init, ("uniform", "normal"))
         check_choice("pooling", pooling, ("sum", "mean", "max"))
         if num_layers < 1:
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
@@ -46,17 +55,28 @@ class GIND(nn.Module):
             raise ValueError(f"`dropout` must lie in [0, 1), got {dropout}.")
         self.out_channels = out_channels
         self.task, self.pooling, self.dropout, self.directed = task, pooling, dropout, directed
+        self.init: Init = init
         self.encoder = make_linear(in_channels, hidden_channels)
-        self.layers = nn.ModuleList(
-            Diffusion(hidden_channels, dropout=diffusion_dropout, **options) for _ in range(num_layers)
-        )
+        make = _compose if depth == "composition" else _stack
+        self.layers = make(num_layers, hidden_channels, {"dropout": diffusion_dropout, **options})
         self.head = make_head(head, hidden_channels, out_channels, dropout)
+        if init == "normal":
+            start_linear(self, self.last)
+
+    @property
+    def last(self) -> nn.Linear:
+        """The map to the scores."""
+        last = self.head[-1]
+        assert isinstance(last, nn.Linear)
+        return last
 
     def reset_parameters(self) -> None:
         """New random parameters."""
         for module in self.modules():
             if isinstance(module, nn.Linear | Diffusion):
                 module.reset_parameters()
+        if self.init == "normal":
+            start_linear(self, self.last)
 
     @overload
     def forward(
@@ -105,3 +125,19 @@ class GIND(nn.Module):
             hidden = pool(hidden, graph, self.pooling)
         out = self.head(hidden)
         return (out, solutions) if return_solution else out
+
+
+def _stack(count: int, channels: int, options: dict[str, Any]) -> nn.ModuleList:
+    """Layers that are solved one after the other."""
+    return nn.ModuleList(Diffusion(channels, **options) for _ in range(count))
+
+
+def _compose(count: int, channels: int, options: dict[str, Any]) -> nn.ModuleList:
+    """One equilibrium of all layers in a row; the regularizer's step comes once, before the first."""
+    own = {name: value for name, value in options.items() if name not in _SOLVE}
+    first = Diffusion(channels, **own)
+    if isinstance(first.regularizer, StepRegularizer):
+        own.pop("regularizer")
+    layers = [first, *(Diffusion(channels, **own) for _ in range(count - 1))]
+    solve = {name: value for name, value in options.items() if name in _SOLVE}
+    return nn.ModuleList([Composition(layers, **solve)])

@@ -8,15 +8,18 @@ from gind.features import Dropout
 
 __all__ = ["Head", "check_choice", "make_head"]
 
-Head = Literal["linear", "mlp"]
+Head = Literal["linear", "mlp", "mlp-inner"]
 
 
-def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> nn.Module:
-    """A linear map, or one hidden layer of the same width with ELU; dropout before each linear map."""
+def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> nn.Sequential:
+    """A linear map, or one hidden layer of the same width with ELU; dropout before each linear map.
+
+    "mlp-inner", the published MLP, has dropout before its second map only.
+    """
     if kind == "linear":
         return nn.Sequential(Dropout(dropout), nn.Linear(channels, out_channels))
     return nn.Sequential(
-        Dropout(dropout),
+        Dropout(0.0 if kind == "mlp-inner" else dropout),
         nn.Linear(channels, channels),
         nn.ELU(),
         Dropout(dropout),

@@ -2,13 +2,13 @@
 
 from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from gind.train.files import write_atomically
-from gind.train.loop import FitReport, check_fit, fit, implicit_parameters
+from gind.train.loop import FitReport, check_fit, fit, implicit_parameters, make_optimizer
 from gind.train.metrics import METRICS
 from gind.train.observe import MetricsFile, Observer, TensorBoard
 from gind.train.options import FitOptions, OptionError
 from gind.train.problem import Part, Problem, make_parts, split_of_masks
 from gind.train.progress import LiveProgress, PlainProgress, show_progress
-from gind.train.schedule import Constant, Cosine, Restarts, Schedule, StepDecay
+from gind.train.schedule import Constant, Cosine, Linear, Restarts, Schedule, StepDecay
 from gind.train.state import EpochRecord
 from gind.train.step import Evaluation, SolveStatistics, call, evaluate
 
@@ -21,6 +21,7 @@ __all__ = [
     "Evaluation",
     "FitOptions",
     "FitReport",
+    "Linear",
     "LiveProgress",
     "MetricsFile",
     "Observer",
@@ -39,6 +40,7 @@ __all__ = [
     "fit",
     "implicit_parameters",
     "load_tensors",
+    "make_optimizer",
     "make_parts",
     "save_tensors",
     "show_progress",

@@ -23,7 +23,7 @@ from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step
 from gind.train.stopping import Patience
 from gind.train.wrap import as_problem
 
-__all__ = ["FitReport", "check_fit", "fit", "implicit_parameters"]
+__all__ = ["FitReport", "check_fit", "fit", "implicit_parameters", "make_optimizer"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,14 +118,15 @@ def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -
     check_fit(model, problem, options)
     return TrainingState(
         model,
-        _optimizer(model, options),
-        Patience(options.patience),
+        make_optimizer(model, options),
+        Patience(options.patience, options.patience_counts),
         (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start)),
         fingerprint(model, problem, options, seed),
     )
 
 
-def _optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
+def make_optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
+    """Implicit layers have rates of their own."""
     implicit = implicit_parameters(model)
     known = {id(parameter) for parameter in implicit}
     explicit = [parameter for parameter in model.parameters() if id(parameter) not in known]

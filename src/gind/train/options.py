@@ -6,6 +6,7 @@ from typing import Literal
 
 from gind.errors import UserError
 from gind.train.schedule import Constant, Schedule
+from gind.train.stopping import Counts
 
 __all__ = ["FitOptions", "OptionError"]
 
@@ -22,6 +23,8 @@ class FitOptions:
     """passes over the training part"""
     patience: int = 100
     """epochs without a better validation metric before training ends; 0: never"""
+    patience_counts: Counts = "all"
+    """all epochs since the best one, or only worse ones: then a tie starts the count anew, as in the published code"""
     optimizer: Literal["adam", "adamw"] = "adam"
     """adam adds weight decay to the gradient (L2), adamw takes it off the weights"""
     lr: float = 0.01
@@ -56,5 +59,7 @@ class FitOptions:
             raise ValueError(f"`clip` must be a positive number or None, got {self.clip!r}.")
         if self.optimizer not in ("adam", "adamw"):
             raise ValueError(f"`optimizer` must be 'adam' or 'adamw', got {self.optimizer!r}.")
+        if self.patience_counts not in ("all", "worse"):
+            raise ValueError(f"`patience_counts` must be 'all' or 'worse', got {self.patience_counts!r}.")
         if not isinstance(self.schedule, Schedule):
             raise TypeError(f"`schedule` must be a Schedule such as Cosine(), got {self.schedule!r}.")

@@ -5,7 +5,7 @@ import dataclasses
 import math
 from typing import final
 
-__all__ = ["Constant", "Cosine", "Restarts", "Schedule", "StepDecay"]
+__all__ = ["Constant", "Cosine", "Linear", "Restarts", "Schedule", "StepDecay"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +47,15 @@ class Cosine(Schedule):
 
     def _factor(self, epoch: int, epochs: int) -> float:
         return (1 + math.cos(math.pi * epoch / epochs)) / 2
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Linear(Schedule):
+    """From 1 to nearly 0 over all epochs: 1 - t / T."""
+
+    def _factor(self, epoch: int, epochs: int) -> float:
+        return 1 - epoch / epochs
 
 
 @final

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from gind.train.stopping import Patience
 __all__ = ["EpochRecord", "TrainingState", "fingerprint"]
 
 # what may be different when a training goes on
-_FREE = ("epochs", "patience")
+_FREE = ("epochs", "patience", "patience_counts")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +104,10 @@ class TrainingState:
             for number, warm in enumerate(self.warm):
                 values = section(tensors, f"warm.{number}")
                 warm.values = [values[str(k)] for k in range(len(values))]
+            # the best epoch, and what patience has seen since, follow from the history
+            for record in self.history:
+                if not math.isnan(record.val):
+                    self.patience.improves(record.epoch, record.val, record.val_loss)
             if about["best"] is not None:
                 self.patience.epoch, self.patience.value, self.patience.loss = about["best"]
             torch.set_rng_state(tensors["random"])

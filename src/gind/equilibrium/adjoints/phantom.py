@@ -44,7 +44,8 @@ class Phantom(Adjoint):
         with torch.no_grad():
             fz = problem.fn(z)
             residual = measure(problem, z, fz)
-            if bool((residual.relative > solution.tol).any()):
+            # with tolerance 0 nothing is to be reached, and the start need not be looked at
+            if solution.tol > 0 and bool((residual.relative > solution.tol).any()):
                 # an equilibrium that is 0 is measured by where the solve started
                 start = measure(problem, z0, problem.fn(z0)).absolute
                 residual = measure(problem, z, fz, start)

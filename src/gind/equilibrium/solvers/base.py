@@ -3,11 +3,12 @@
 import abc
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from gind.equilibrium.energy import Problem
 
-__all__ = ["Iterate", "Solver"]
+__all__ = ["Iterate", "Rates", "Solver"]
 
 
 class Iterate(NamedTuple):
@@ -18,11 +19,22 @@ class Iterate(NamedTuple):
     residual: Tensor
 
 
+class Rates(NamedTuple):
+    """Step and momentum, (problems,) float64."""
+
+    step: Tensor
+    momentum: Tensor
+
+
 class Solver(abc.ABC):
     """Proposes the next point. All state lives in what `init` and `step` return."""
 
     needs_energy: bool = False
     """whether the map must be an `Energy`"""
+
+    def rates(self, problem: Problem, device: torch.device) -> Rates | None:
+        """Its two numbers per problem, if the solver is nothing else: see `Descent`."""
+        return None
 
     @abc.abstractmethod
     def init(self, problem: Problem, z0: Tensor) -> Any:

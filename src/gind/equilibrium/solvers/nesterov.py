@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gind.equilibrium.energy import Problem
-from gind.equilibrium.solvers.base import Iterate, Solver
+from gind.equilibrium.solvers.base import Iterate, Rates, Solver
 
 __all__ = ["Nesterov"]
 
@@ -28,12 +28,17 @@ class Nesterov(Solver):
 
     needs_energy = True
 
-    def init(self, problem: Problem, z0: Tensor) -> _Momentum:
-        """Step and momentum of each problem, from its smoothness."""
+    def rates(self, problem: Problem, device: torch.device) -> Rates:
+        """1/L and β of each problem."""
         energy = problem.energy()
         assert energy is not None
-        root = energy.smoothness.sqrt()
-        return _Momentum(1 / energy.smoothness, (root - 1) / (root + 1), z0)
+        smoothness = energy.smoothness
+        root = smoothness.sqrt()
+        return Rates(1 / smoothness, (root - 1) / (root + 1))
+
+    def init(self, problem: Problem, z0: Tensor) -> _Momentum:
+        """Step and momentum of each problem, from its smoothness."""
+        return _Momentum(*self.rates(problem, z0.device), z0)
 
     def step(self, problem: Problem, at: Iterate, state: _Momentum) -> tuple[Tensor, _Momentum]:
         """A gradient step, then the momentum."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gind.equilibrium.energy import Problem
 from gind.equilibrium.options import check_step
-from gind.equilibrium.solvers.base import Iterate, Solver
+from gind.equilibrium.solvers.base import Iterate, Rates, Solver
 
 __all__ = ["Picard"]
 
@@ -26,6 +26,11 @@ class Picard(Solver):
 
     def __post_init__(self) -> None:
         check_step("alpha", self.alpha)
+
+    def rates(self, problem: Problem, device: torch.device) -> Rates:
+        """α, and no momentum."""
+        alpha = problem.step_size(self.alpha, device)
+        return Rates(alpha, torch.zeros_like(alpha))
 
     def init(self, problem: Problem, z0: Tensor) -> Tensor:
         """The step size of each problem."""

@@ -1,0 +1,104 @@
+"""Contenders take turns, so that all see the same machine; each is as fast as its best round."""
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Contender", "Timing", "differences", "interleave", "once"]
+
+_REPEATS, _FEWEST = 1000, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """Something to be timed: run(setup()), of which only `run` counts.
+
+    `run` returns the tensors it computed. `same` says that they are those of the first contender, up to rounding and
+    the tolerance of a solve.
+    """
+
+    name: str
+    run: Callable[[Any], Sequence[Tensor]]
+    setup: Callable[[], Any] | None = None
+    kernels: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+    same: bool = False
+
+
+def once(contender: Contender) -> Sequence[Tensor]:
+    """What it computes."""
+    with contender.kernels():
+        return contender.run(None if contender.setup is None else contender.setup())
+
+
+class Timing(NamedTuple):
+    """What was measured, by contender."""
+
+    seconds: list[list[float]]
+    """of each round"""
+    results: list[Sequence[Tensor]]
+    """what they computed in the round that warms up"""
+
+    @property
+    def best(self) -> list[float]:
+        """The shortest round of each."""
+        return [min(taken) for taken in self.seconds]
+
+
+def interleave(
+    contenders: Sequence[Contender],
+    rounds: int,
+    *,
+    budget: float = math.inf,
+    least: float = 5e-3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timing:
+    """Time each contender in each round; every round runs all of them, one after the other.
+
+    A round before the first warms up. What took less than `least` seconds in it is repeated within each round, unless
+    it has to be set up; its time is then that of one repetition. After `budget` seconds there are no more rounds, but
+    two are always made if two were asked for.
+    """
+    repeats, results = [], []
+    for contender in contenders:
+        seconds, result = _timed(contender, 1, clock)
+        repeatable = contender.setup is None and seconds > 0
+        repeats.append(max(1, min(_REPEATS, round(least / seconds))) if repeatable else 1)
+        results.append(result)
+    times: list[list[float]] = [[] for _ in contenders]
+    start = clock()
+    for number in range(rounds):
+        if number >= _FEWEST and clock() - start > budget:
+            break
+        for contender, count, taken in zip(contenders, repeats, times, strict=True):
+            taken.append(_timed(contender, count, clock)[0])
+    return Timing(times, results)
+
+
+def _timed(contender: Contender, repeats: int, clock: Callable[[], float]) -> tuple[float, Sequence[Tensor]]:
+    with contender.kernels():
+        ready = None if contender.setup is None else contender.setup()
+        start = clock()
+        for _ in range(repeats):
+            result = contender.run(ready)
+        return (clock() - start) / repeats, result
+
+
+def differences(contenders: Sequence[Contender], results: Sequence[Sequence[Tensor]]) -> list[float | None]:
+    """How far each result is from the first one, relative to its size; None where it need not be the same."""
+    pairs = zip(contenders, results, strict=True)
+    return [_distance(result, results[0]) if contender.same else None for contender, result in pairs]
+
+
+def _distance(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
+    with torch.no_grad():
+        return max(
+            float((a - b).norm() / b.norm().clamp_min(torch.finfo(b.dtype).tiny))
+            for a, b in zip(found, expected, strict=True)
+        )

@@ -1,0 +1,59 @@
+"""Numbers of a report in words, for the terminal and for pages."""
+
+from gind.bench.schema import CaseEntry, Report
+
+__all__ = ["bytes_", "case_title", "machine_lines", "rate", "seconds", "times"]
+
+
+def seconds(value: float) -> str:
+    """1.23 s, 45.6 ms, 789 µs."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if value * factor >= 0.9995:
+            return f"{_three(value * factor)} {unit}"
+    return f"{_three(value * 1e6)} µs"
+
+
+def bytes_(value: int | None) -> str:
+    """1.2 MiB; nothing for what was not measured."""
+    if value is None:
+        return "-"
+    return f"{value / 2**20:.1f} MiB" if value < 2**30 else f"{value / 2**30:.2f} GiB"
+
+
+def rate(value: float, unit: str) -> str:
+    """12.3 GB/s."""
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= factor:
+            return f"{_three(value / factor)} {prefix}{unit}"
+    return f"{_three(value)} {unit}"
+
+
+def times(count: int, word: str) -> str:
+    """1 thread, 2 threads."""
+    return f"{count:,} {word}" + "s" * (count != 1)
+
+
+def case_title(case: CaseEntry) -> str:
+    """The graph and its sizes; a generated one has only the shape of its dataset."""
+    what = "shape of " if case["generated"] else ""
+    sizes = f"{case['nodes']:,} nodes, {case['edges']:,} edges, {case['channels']:,} channels"
+    return f"{what}{case['name']}: {sizes}"
+
+
+def machine_lines(report: Report) -> list[str]:
+    """Where and how it was measured."""
+    machine = report["machine"]
+    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items()) or "caches unknown"
+    memory = "" if machine["memory"] is None else f", {machine['memory'] / 2**30:.1f} GiB of memory"
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    load = "" if machine["load"] is None else f", load before the start {machine['load']:.1f}"
+    return [
+        f"{machine['processor']}: {times(machine['cores'], 'core')}, {caches}{memory}",
+        f"{machine['system']}; {versions}",
+        f"{times(machine['threads'], 'thread')}, best of up to {times(report['rounds'], 'round')}{load}",
+    ]
+
+
+def _three(value: float) -> str:
+    """Three digits."""
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

@@ -1,0 +1,171 @@
+"""Whole solves on the CPU, each in one call of compiled code: raw tensors in, raw tensors out.
+
+For `equilibrium` with the map of `diffusion`; what is computed is defined there, and the general loops stay the
+reference. See decision 0011.
+"""
+
+import contextlib
+import contextvars
+import ctypes
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gind.kernels.op import implementation
+
+__all__ = ["Ending", "Layer", "switched_off", "worthwhile"]
+
+# (nodes + edges) x channels. One call is faster at all sizes measured if the general loops have one thread too; above
+# this limit by less than the factor of 2 that a second thread can bring them. See decision 0011.
+_SMALL = 2**19
+_NAMES = {torch.float32: "float32", torch.float64: "float64"}
+_off: contextvars.ContextVar[bool] = contextvars.ContextVar("off", default=False)
+
+
+@contextlib.contextmanager
+def switched_off() -> Iterator[None]:
+    """Within, every solve takes the general path."""
+    token = _off.set(True)
+    try:
+        yield
+    finally:
+        _off.reset(token)
+
+
+def worthwhile(nodes: int, edges: int, flux_channels: int, channels: int) -> bool:
+    """Whether a solve of this size should be one call, where it can."""
+    small = (nodes + edges) * max(flux_channels, channels) <= _SMALL
+    return not _off.get() and (small or torch.get_num_threads() == 1) and _available()
+
+
+@functools.cache
+def _available() -> bool:
+    """Whether compiled code runs at all; if not, `implementation` says why."""
+    try:
+        importlib.import_module("gind.kernels.solves")
+    except (ImportError, RuntimeError):  # no numba, or no directory for its compiled code
+        return False
+    return not implementation("cpu").startswith("reference")
+
+
+@functools.cache
+def _address(name: str, dtype: torch.dtype) -> int:
+    """Of the operator's edge loop in C; 0 if numba serves."""
+    if implementation("cpu") != "gind.kernels.compiled":
+        return 0
+    function = getattr(importlib.import_module("gind.kernels.native.build").library(), f"{name}_tanh_{_NAMES[dtype]}")
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+class Ending(NamedTuple):
+    """Where a descent ended: the point, its residuals (problems,), the steps, and a name of `equilibrium.Status`."""
+
+    z: Tensor
+    absolute: Tensor
+    relative: Tensor
+    steps: int
+    status: str
+
+
+@final
+class Layer:
+    """The constants of a map f(z) = -m ⊙ (s ω Gᵀwσ(G g(s zKᵀ + C)) K), as the compiled code takes them.
+
+    Channels are padded with zeros to whole panels of the matrix product; zeros stay zeros in every step.
+    """
+
+    def __init__(
+        self,
+        K: Tensor,
+        C: Tensor,
+        s: Tensor,
+        gains: tuple[Tensor | None, Tensor | None],
+        mask: Tensor | None,
+        edges: tuple[Tensor, Tensor, Tensor],
+        batch: Tensor | None,
+        problems: int,
+    ) -> None:
+        from gind.kernels import solves  # here: it needs numba
+
+        self._solves = solves
+        self.lanes = solves.PANEL // K.element_size()
+        self.channels, self.problems = K.shape[1], problems
+        wide = self._padded(self._padded(K.detach(), 1), 0)
+        rows, columns = wide.shape
+        nothing = C.new_empty(0, rows)
+        self.constants = (
+            wide.view(rows, -1, self.lanes).transpose(0, 1).contiguous(),
+            wide.view(-1, self.lanes, columns).transpose(1, 2).contiguous(),
+            self._padded(C.detach(), 1),
+            s.detach().reshape(-1).contiguous(),
+            *(nothing if gain is None else self._padded(gain.detach(), 1) for gain in gains),
+            C.new_empty(0, columns) if mask is None else self._padded(mask, 1),
+            *(tensor.contiguous() for tensor in edges),
+            edges[0].new_empty(0) if batch is None else batch.contiguous(),
+        )
+        self.arrays = tuple(tensor.numpy() for tensor in self.constants)
+
+    def descend(
+        self,
+        z0: Tensor,
+        rates: tuple[Tensor, Tensor],
+        stop: tuple[float, int, int],
+        allowance: Callable[[Tensor], Tensor],
+    ) -> Ending:
+        """x' = z + step (f(z) - z), z' = x' + momentum (x' - x), from z0, as `iterate` does.
+
+        `rates` are step and momentum of each problem, `stop` is tolerance, steps and patience. `allowance` gives the
+        size of rounding errors at a point; it is asked where a residual has stopped falling.
+        """
+        address, codes = _address("flux", z0.dtype), self._solves.CODES
+        kernel = functools.partial(self._solves.descend(address > 0), address, self.arrays)
+        z = self._padded(z0.detach(), 1).clone()
+        x = z.clone()
+        tol, max_steps, patience = stop
+        step, momentum = (rate.to(z.dtype).contiguous().numpy() for rate in rates)
+        count = len(step)
+        absolute, relative, start, best, since, allowed = torch.zeros(6, count, dtype=torch.float64).unbind()
+        done, reached = torch.zeros(2, count, dtype=torch.bool).unbind()
+        start.fill_(-1)
+        best.fill_(torch.inf)
+        allowed.fill_(torch.nan)
+        problems = tuple(a.numpy() for a in (absolute, relative, start, best, since, done, reached, allowed))
+        rest = (step, momentum, float(tol), torch.finfo(z.dtype).eps)
+        code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems)
+        while codes[code] == "ASK":
+            allowed.copy_(allowance(self._narrow(z)))
+            code, steps = kernel(z.numpy(), x.numpy(), *rest, steps, max_steps, patience, problems)
+        return Ending(self._narrow(z), absolute, relative, steps, codes[code])
+
+    def product(self, y: Tensor, u: Tensor) -> Tensor:
+        """The Hessian at potentials y (with gain) times u."""
+        x = torch.zeros_like(wide := self._padded(u.detach(), 1))
+        self._run(y, x, wide, torch.zeros(self.problems, dtype=torch.float64), 0, True)
+        return self._narrow(x)
+
+    def conjugate_gradients(self, y: Tensor, rhs: Tensor, target: Tensor, max_steps: int) -> tuple[Tensor, Tensor, int]:
+        """x, what is left of rhs, and the number of products, until ‖left‖ ≤ target in each problem."""
+        left = self._padded(rhs.detach(), 1).clone()
+        x = torch.zeros_like(left)
+        steps = self._run(y, x, left, target.square(), max_steps, False)
+        return self._narrow(x), self._narrow(left), steps
+
+    def _run(self, y: Tensor, x: Tensor, r: Tensor, target: Tensor, max_steps: int, once: bool) -> int:
+        tensors = (self._padded(y, 1), x, r, target)
+        address, arrays = _address("flux_jvp", y.dtype), (tensor.numpy() for tensor in tensors)
+        steps: int = self._solves.conjugate_gradients(address > 0)(address, self.arrays, *arrays, max_steps, once)
+        return steps
+
+    def _padded(self, x: Tensor, dim: int) -> Tensor:
+        short = -x.shape[dim] % self.lanes
+        if not short:
+            return x.contiguous()
+        return F.pad(x, (0, short) if dim == 1 else (0, 0, 0, short))
+
+    def _narrow(self, z: Tensor) -> Tensor:
+        return z[:, : self.channels].contiguous()

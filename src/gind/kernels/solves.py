@@ -1,0 +1,325 @@
+"""Whole solves, compiled by numba: the loops of `equilibrium` for the map of `diffusion`, without a call per operation.
+
+What they compute is defined there; a small graph spends most of its time between operations, and here there are none.
+A `layer` is a tuple of arrays, made by `onecall.Layer`. The edge loops are those of the fused operators: the C function
+at `address` (`in_c`), or numba's. Problems that are done rest: their rows are left alone.
+All sums run in a fixed order on one thread.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from gind.kernels import foreign, loops, prefetch, scalar, tile
+from gind.kernels.foreign import call_edges
+from gind.kernels.scalar import FASTMATH
+from gind.kernels.tile import PANEL, ROWS, four_rows, one_row
+
+__all__ = ["CODES", "PANEL", "conjugate_gradients", "descend"]
+
+CODES = ("CONVERGED", "MAX_STEPS", "STALLED", "NONFINITE", "ASK")
+CONVERGED, MAX_STEPS, STALLED, NONFINITE, ASK = range(5)
+_BLOCK = 128  # channels, as in `cpu`
+_CHECKSUM = loops.checksum(foreign, loops, prefetch, scalar, tile)
+# a sum may be cut into vectors: always in the same way, since no other thread has a part
+_SUMS = FASTMATH | {"reassoc"}
+_flux, _flux_jvp = loops.scatter(0, False, False), loops.scatter(1, False, False)  # the fused operators' own edge loops
+
+
+def _compile(function: Any, name: str) -> loops.Kernel:
+    return loops.compile_as(f"{name}_{_CHECKSUM:08x}", function, parallel=False)
+
+
+# The map, part by part.
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _resting(idle, first, last):
+    for i in range(first, min(last, len(idle))):
+        if not idle[i]:
+            return False
+    return len(idle) > 0
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _multiply(a, first, last, panels, out):
+    """out = a @ B in these rows, B cut into panels."""
+    for j in range(len(panels)):
+        if last - first == ROWS:
+            four_rows(a, first, panels, j, out)  # type: ignore[call-arg]
+        else:
+            for i in range(first, last):
+                one_row(a, i, panels, j, out)  # type: ignore[call-arg]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _potentials(z, transposed, s, C, gain, batch, idle, y):
+    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty."""
+    nodes, injected, gained = len(z), len(C) > 0, len(gain) > 0
+    for first in range(0, nodes, ROWS):
+        last = min(nodes, first + ROWS)
+        if _resting(idle, first, last):
+            continue
+        _multiply(z, first, last, transposed, y)
+        for i in range(first, last):
+            row = y[i]
+            if injected:
+                given = C[i]
+                for c in range(len(row)):
+                    row[c] = given[c] + row[c] * s[i]
+            else:
+                for c in range(len(row)):
+                    row[c] *= s[i]
+            if gained:
+                own = gain[batch[i] if len(batch) else 0]
+                for c in range(len(row)):
+                    row[c] *= own[c]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _back(flux, s, gain, panels, mask, u, batch, idle, out):
+    """out = -m ⊙ ((s ⊙ ω ⊙ flux) K), or u + m ⊙ (...) if u is given; the flux is overwritten."""
+    nodes, masked, gained, added = len(flux), len(mask) > 0, len(gain) > 0, len(u) > 0
+    for first in range(0, nodes, ROWS):
+        last = min(nodes, first + ROWS)
+        if _resting(idle, first, last):
+            continue
+        for i in range(first, last):
+            row, factor = flux[i], s[i] if added else -s[i]
+            if gained:
+                own = gain[batch[i] if len(batch) else 0]
+                for c in range(len(row)):
+                    row[c] *= own[c]
+            for c in range(len(row)):
+                row[c] *= factor
+        _multiply(flux, first, last, panels, out)
+        for i in range(first, last):
+            row = out[i]
+            if masked:
+                kept = mask[i]
+                for c in range(len(row)):
+                    row[c] *= kept[c]
+            if added:
+                own = u[i]
+                for c in range(len(row)):
+                    row[c] += own[c]
+
+
+# Inner products, problem by problem.
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _rest(done, batch, idle):
+    for i in range(len(idle)):
+        idle[i] = done[batch[i]]
+
+
+@njit(fastmath=_SUMS, error_model="numpy")
+def _squares(z, fz):
+    """‖z - fz‖², ‖fz‖²."""
+    gap, size = 0.0, 0.0
+    for c in range(len(z)):
+        difference, value = np.float64(z[c] - fz[c]), np.float64(fz[c])
+        gap += difference * difference
+        size += value * value
+    return gap, size
+
+
+@njit(fastmath=_SUMS, error_model="numpy")
+def _row_dot(a, b):
+    total = a.dtype.type(0)
+    for c in range(len(a)):
+        total += a[c] * b[c]
+    return np.float64(total)
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _measure(z, fz, batch, idle, eps, problems):
+    """Absolute and relative residual of the problems that are not done: see `iterate.measure`."""
+    absolute, relative, start, done = problems[0], problems[1], problems[2], problems[5]
+    for p in range(len(done)):
+        if not done[p]:
+            absolute[p] = relative[p] = 0
+    for i in range(len(z)):
+        if len(idle) and idle[i]:
+            continue
+        p = batch[i] if len(batch) else 0
+        gap, size = _squares(z[i], fz[i])
+        absolute[p] += gap
+        relative[p] += size
+    for p in range(len(done)):
+        if done[p]:
+            continue
+        gap, size = math.sqrt(absolute[p]), math.sqrt(relative[p])
+        if not math.isfinite(size):
+            absolute[p] = relative[p] = np.inf
+        else:
+            absolute[p] = gap
+            relative[p] = gap if gap == 0 else gap / max(size, eps * start[p])
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _judge(tol, patience, problems):
+    """Which problems are done now, and how the whole solve stands: -1 to go on."""
+    absolute, relative, _, best, since, done, reached, allowance = problems
+    for p in range(len(done)):
+        if not math.isfinite(absolute[p]):
+            return NONFINITE
+    for p in range(len(done)):
+        waiting = not absolute[p] < best[p] and since[p] + 1 >= patience
+        if not done[p] and waiting and not relative[p] <= tol and math.isnan(allowance[p]):
+            return ASK
+    everything, all_reached = True, True
+    for p in range(len(done)):
+        if not done[p]:
+            since[p] = 0 if absolute[p] < best[p] else since[p] + 1
+            best[p] = min(best[p], absolute[p])
+            reached[p] = relative[p] <= tol
+            done[p] = reached[p] or (since[p] >= patience and absolute[p] <= allowance[p])
+            allowance[p] = np.nan  # what is not done moves on
+        everything = everything and done[p]
+        all_reached = all_reached and reached[p]
+    if everything:
+        return CONVERGED if all_reached else STALLED
+    return -1
+
+
+@njit(inline="always")
+def _lerp(a, b, weight, rest):
+    """As torch has it: a + weight (b - a), from the nearer end; `rest` is 1 - weight."""
+    return a + weight * (b - a) if weight < rest else b - rest * (b - a)
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _advance(z, fz, x, step, momentum, batch, idle):
+    """x' = z + step (f(z) - z), z' = x' + momentum (x' - x)."""
+    for i in range(len(z)):
+        if len(idle) and idle[i]:
+            continue
+        p = batch[i] if len(batch) else 0
+        near, carry = step[p], momentum[p]
+        rest = z.dtype.type(1) - near
+        here, there, last = z[i], fz[i], x[i]
+        for c in range(len(here)):
+            new = _lerp(here[c], there[c], near, rest)
+            here[c] = new + carry * (new - last[c])
+            last[c] = new
+
+
+# The solves.
+
+
+@functools.cache
+def descend(in_c: bool) -> loops.Kernel:
+    """z' = x' + momentum (x' - x) until every problem is done, as `iterate` has it with Nesterov or Picard."""
+
+    def kernel(address, layer, z, x, step, momentum, tol, eps, steps, max_steps, patience, problems):
+        panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
+        start, done = problems[2], problems[5]
+        fz, y, flux = np.empty_like(z), np.empty_like(C), np.empty_like(C)
+        idle = np.zeros(len(batch), np.bool_)
+        while True:
+            _rest(done, batch, idle)
+            _potentials(z, transposed, s, C, before, batch, idle, y)
+            if in_c:
+                call_edges(address, y, y, ptr, head, weight, flux)  # type: ignore[call-arg]
+            else:
+                _flux(y, y, y, ptr, head, weight, idle, flux, _BLOCK)
+            _back(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
+            _measure(z, fz, batch, idle, eps, problems)
+            for p in range(len(start)):
+                if start[p] < 0:
+                    start[p] = problems[0][p]
+            state = _judge(tol, patience, problems)
+            if state >= 0:
+                return state, steps
+            if steps == max_steps:
+                _measure(z, fz, batch, idle, eps, problems)  # the first residual is known now
+                return MAX_STEPS, steps
+            _rest(done, batch, idle)
+            _advance(z, fz, x, step, momentum, batch, idle)
+            steps += 1
+
+    return _compile(kernel, f"descend_{in_c}")
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _dots(a, b, batch, idle, out):
+    """⟨a, b⟩ per problem, rows in the precision of a and their sum in float64; resting problems get 0."""
+    out[:] = 0
+    for i in range(len(a)):
+        if len(idle) == 0 or not idle[i]:
+            out[batch[i] if len(batch) else 0] += _row_dot(a[i], b[i])
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _descend_by(x, p, r, ap, alpha, batch, idle):
+    """x' = x + αp, r' = r - αAp."""
+    for i in range(len(x)):
+        if len(idle) == 0 or not idle[i]:
+            own = x.dtype.type(alpha[batch[i] if len(batch) else 0])
+            xi, pi, ri, api = x[i], p[i], r[i], ap[i]
+            for c in range(len(xi)):
+                xi[c] += own * pi[c]
+                ri[c] -= own * api[c]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _turn(p, r, beta, batch, idle):
+    """p' = r + β p."""
+    for i in range(len(p)):
+        if len(idle) == 0 or not idle[i]:
+            own, line, other = p.dtype.type(beta[batch[i] if len(batch) else 0]), p[i], r[i]
+            for c in range(len(line)):
+                line[c] = other[c] + own * line[c]
+
+
+@functools.cache
+def conjugate_gradients(in_c: bool) -> loops.Kernel:
+    """x and what is left of r = rhs, until ‖r‖² ≤ target in every problem, as in `equilibrium.linear`.
+
+    The matrix is the Hessian u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(y) ⊙ ĜuKᵀ)K], y the potentials times g. With `once`, x is only
+    its product with r.
+    """
+
+    def kernel(address, layer, y, x, r, target, max_steps, once):
+        panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
+        t, flux, p, ap = np.empty_like(y), np.empty_like(y), np.zeros_like(r), np.empty_like(r)
+        rr, new, factor = np.ones_like(target), np.zeros_like(target), np.zeros_like(target)
+        done, idle = np.zeros(len(target), np.bool_), np.zeros(len(batch), np.bool_)
+        steps = 0
+        while True:
+            _turn(p, r, factor, batch, idle)
+            if not once:
+                if steps == 0:
+                    _dots(r, r, batch, idle, rr)
+                active = 0
+                for g in range(len(rr)):
+                    done[g] = not (rr[g] > target[g] and math.isfinite(rr[g]))
+                    active += not done[g]
+                if steps == max_steps or active == 0:
+                    return steps
+                _rest(done, batch, idle)
+            _potentials(p, transposed, s, C[:0], before, batch, idle, t)
+            if in_c:
+                call_edges(address, y, t, ptr, head, weight, flux)  # type: ignore[call-arg]
+            else:
+                _flux_jvp(y, t, t, ptr, head, weight, idle, flux, _BLOCK)
+            _back(flux, s, after, panels, mask, p, batch, idle, ap)
+            if once:
+                _turn(x, ap, factor, batch, idle)
+                return 0
+            _dots(p, ap, batch, idle, new)
+            for g in range(len(rr)):
+                factor[g] = rr[g] / new[g] if new[g] > 0 else 0.0
+            _descend_by(x, p, r, ap, factor, batch, idle)
+            _dots(r, r, batch, idle, new)
+            for g in range(len(rr)):
+                if not done[g]:
+                    factor[g], rr[g] = new[g] / rr[g], new[g]
+            steps += 1
+
+    return _compile(kernel, f"conjugate_gradients_{in_c}")

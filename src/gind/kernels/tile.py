@@ -1,0 +1,83 @@
+"""A small matrix product for the numba kernels: some rows times a narrow panel, held in registers.
+
+A call of a library's product costs more than a small product itself, its threads cannot be relied on, and its
+summation may depend on the number of rows. Here every entry of a row is one chain of fused multiply-adds.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+__all__ = ["PANEL", "ROWS", "four_rows", "one_row"]
+
+ROWS = 4
+PANEL = 64  # bytes: two vectors, so that four rows have eight sums and the processor never waits for one
+_VECTORS = 2
+
+
+def _generate(context: Any, builder: Any, signature: Any, arguments: Any, rows: int) -> Any:
+    """out[i : i + rows, panel j] = a[i : i + rows] @ panels[j]; all arrays contiguous, panels (count, k, width)."""
+    a, i, panels, j, out = arguments
+    kinds = signature.args
+    number = context.get_value_type(kinds[0].dtype)
+    lanes = PANEL // _VECTORS // (kinds[0].dtype.bitwidth // 8)
+    vector, index = ir.VectorType(number, lanes), ir.IntType(32)
+    a, panels, out = (
+        context.make_array(kinds[position])(context, builder, arguments[position]) for position in (0, 2, 4)
+    )
+    length = cgutils.unpack_tuple(builder, a.shape, 2)[1]
+    width = cgutils.unpack_tuple(builder, out.shape, 2)[1]
+    size = length.type
+    shape = ir.FunctionType(vector, [vector] * 3)
+    name = f"llvm.fmuladd.v{lanes}f{kinds[0].dtype.bitwidth}"
+    multiply_add = cgutils.get_or_insert_function(builder.module, shape, name)
+
+    def at(data: Any, *offsets: Any) -> Any:
+        for offset in offsets:
+            data = builder.gep(data, [offset])
+        return data
+
+    def as_vector(pointer: Any) -> Any:
+        return builder.bitcast(pointer, vector.as_pointer())
+
+    numbers = [builder.add(i, size(r)) for r in range(rows)]
+    lines = [at(a.data, builder.mul(r, length)) for r in numbers]
+    panel = at(panels.data, builder.mul(j, builder.mul(length, size(_VECTORS * lanes))))
+    zero = ir.Constant(vector, None)
+    sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)] for _ in range(rows)]
+    with cgutils.for_range(builder, length) as loop:
+        start = at(panel, builder.mul(loop.index, size(_VECTORS * lanes)))
+        parts = [builder.load(as_vector(at(start, size(v * lanes))), align=PANEL // 16) for v in range(_VECTORS)]
+        for line, line_sums in zip(lines, sums, strict=True):
+            factor = builder.load(at(line, loop.index))
+            first = builder.insert_element(ir.Constant(vector, ir.Undefined), factor, index(0))
+            everywhere = builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, lanes), None))
+            for part, total in zip(parts, line_sums, strict=True):
+                builder.store(builder.call(multiply_add, [everywhere, part, builder.load(total)]), total)
+    for r, line_sums in zip(numbers, sums, strict=True):
+        target = at(out.data, builder.mul(r, width), builder.mul(j, size(_VECTORS * lanes)))
+        for v, total in enumerate(line_sums):
+            builder.store(builder.load(total), as_vector(at(target, size(v * lanes))), align=PANEL // 16)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def four_rows(typing_context, a, i, panels, j, out):
+    """Rows i ... i + 3 of a times panel j."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _generate(context, builder, signature, arguments, ROWS)
+
+    return types.void(a, types.intp, panels, types.intp, out), generate
+
+
+@intrinsic
+def one_row(typing_context, a, i, panels, j, out):
+    """Row i of a times panel j."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _generate(context, builder, signature, arguments, 1)
+
+    return types.void(a, types.intp, panels, types.intp, out), generate
