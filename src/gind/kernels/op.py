@@ -245,9 +245,10 @@ def _load() -> None:
                 _serving[device] = module
                 break
         else:
+            reasons = "; ".join(_why_not[device].values())
             warnings.warn(
-                f"gind runs its slow reference kernels on {device}: {'; '.join(_why_not[device].values())}. Install a C "
-                "compiler or numba, and set GIND_CACHE or NUMBA_CACHE_DIR to a directory of your own.",
+                f"gind runs its slow reference kernels on {device}: {reasons}. Install a C compiler or numba, and set "
+                "GIND_CACHE or NUMBA_CACHE_DIR to a directory of your own.",
                 RuntimeWarning,
                 stacklevel=2,
             )
