@@ -5,10 +5,14 @@ import itertools
 from torch import Tensor, nn
 from torch_geometric.nn.conv import appnp
 
-from gind.baselines.propagate import neighbors, propagation
+from gind.baselines.propagate import Sums, neighbors, propagation
 from gind.features import dropout, project
 
 __all__ = ["APPNP"]
+
+
+class _Propagate(Sums, appnp.APPNP):
+    """PyG's propagation with our product."""
 
 
 class APPNP(nn.Module):
@@ -39,7 +43,7 @@ class APPNP(nn.Module):
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
-        self.propagate = appnp.APPNP(steps, alpha, dropout=0.0, normalize=False)
+        self.propagate = _Propagate(steps, alpha, dropout=0.0, normalize=False)
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None

@@ -3,10 +3,14 @@
 from torch import Tensor, nn
 from torch_geometric.nn import GCN2Conv
 
-from gind.baselines.propagate import neighbors, propagation
+from gind.baselines.propagate import Sums, neighbors, propagation
 from gind.features import dropout, encode, make_linear
 
 __all__ = ["GCNII"]
+
+
+class _Conv(Sums, GCN2Conv):
+    """PyG's layer with our product."""
 
 
 class GCNII(nn.Module):
@@ -44,7 +48,7 @@ class GCNII(nn.Module):
         self.dropout, self.residual, self.own_group, self.undirected = dropout, residual, own_group, undirected
         self.encoder = make_linear(in_channels, hidden_channels)
         self.convs = nn.ModuleList(
-            GCN2Conv(hidden_channels, alpha, theta, layer, shared_weights, normalize=False)
+            _Conv(hidden_channels, alpha, theta, layer, shared_weights, normalize=False)
             for layer in range(1, num_layers + 1)
         )
         self.head = nn.Linear(hidden_channels, out_channels)

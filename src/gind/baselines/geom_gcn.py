@@ -7,9 +7,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gind.baselines.h2gcn import times
 from gind.baselines.latent import Embedding, closest_pairs, embed
-from gind.baselines.propagate import neighbors, square
+from gind.baselines.propagate import neighbors, square, times
 from gind.features import dropout, project
 from gind.graph import Graph
 

@@ -5,12 +5,11 @@ import scipy.sparse
 import torch
 from torch import Tensor, nn
 
-from gind.baselines.propagate import neighbors
+from gind.baselines.propagate import neighbors, times
 from gind.features import csr, dropout, encode
-from gind.features.op import multiply
 from gind.graph import Graph
 
-__all__ = ["H2GCN", "hops", "times"]
+__all__ = ["H2GCN", "hops"]
 
 
 class H2GCN(nn.Module):
@@ -65,11 +64,6 @@ def hops(graph: Graph, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         return _scaled(one, dtype, graph.device), _scaled(two, dtype, graph.device)
 
     return graph.keep(("hops", dtype), build)
-
-
-def times(matrix: Tensor, z: Tensor) -> Tensor:
-    """A Z for a constant CSR matrix A; its gradient needs no transpose of A."""
-    return multiply((matrix.crow_indices(), matrix.col_indices(), matrix.values()), z)
 
 
 def _scaled(pattern: scipy.sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:

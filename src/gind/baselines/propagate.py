@@ -5,12 +5,14 @@ import dataclasses
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import coalesce, to_undirected
 
 from gind.features import csr
+from gind.features.op import multiply
 from gind.graph import Graph, as_graph
 
-__all__ = ["neighbors", "propagation", "square"]
+__all__ = ["Sums", "neighbors", "propagation", "square", "times"]
 
 
 def neighbors(
@@ -35,6 +37,19 @@ def neighbors(
 def propagation(graph: Graph, dtype: torch.dtype) -> Tensor:
     """Â = D^(-1/2) (A + I) D^(-1/2) as CSR; A_ij is the weight of j → i, D the row sums of A + I."""
     return graph.keep(("propagation", dtype), lambda: _propagation(graph).to(dtype))
+
+
+def times(matrix: Tensor, z: Tensor) -> Tensor:
+    """A Z for a constant CSR matrix A; its gradient needs no transpose of A."""
+    return multiply((matrix.crow_indices(), matrix.col_indices(), matrix.values()), z)
+
+
+class Sums(MessagePassing):
+    """For a PyG layer: its sums over neighbors by `times`. PyTorch's CSR product sorts A anew for each gradient."""
+
+    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
+        """A x."""
+        return times(adj_t, x)
 
 
 def square(rows: Tensor, columns: Tensor, values: Tensor, n: int) -> Tensor:

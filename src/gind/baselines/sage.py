@@ -7,11 +7,19 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
-from gind.baselines.propagate import neighbors, square
+from gind.baselines.propagate import neighbors, square, times
 from gind.features import dropout, project
 from gind.graph import Graph
 
 __all__ = ["SAGE", "mean_of_neighbors"]
+
+
+class _Conv(SAGEConv):
+    """PyG's layer with our product."""
+
+    def message_and_aggregate(self, adj_t: Tensor, x: tuple[Tensor, Tensor | None]) -> Tensor:
+        """A x for the neighbors' part of x."""
+        return times(adj_t, x[0])
 
 
 class SAGE(nn.Module):
@@ -36,7 +44,7 @@ class SAGE(nn.Module):
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         # the matrix holds 1 / degree: its sum is the mean
-        self.convs = nn.ModuleList(SAGEConv(a, b, aggr="sum") for a, b in itertools.pairwise(widths))
+        self.convs = nn.ModuleList(_Conv(a, b, aggr="sum") for a, b in itertools.pairwise(widths))
         # the first linear maps are done by `project`, which takes sparse features
         self.neighbor: Any = self.convs[0].lin_l
         self.ego: Any = self.convs[0].lin_r
