@@ -171,3 +171,19 @@ def test_all_devices_say_who_serves_them() -> None:
     assert op.implementation("cpu") in ("gind.kernels.compiled", "gind.kernels.cpu")
     assert op.implementation("cpu") not in op.why_not("cpu")
     assert op.implementation("abacus").startswith("reference")
+
+
+@pytest.mark.parametrize("activation", op.ACTIVATIONS)
+def test_without_the_primitive_all_else_is_the_same(activation: str) -> None:
+    graph = some_raw()
+    results = []
+    for primitive in (True, False):
+        y = values(0, graph.num_nodes, 5, dtype=torch.float64).requires_grad_()
+        out, sums = flux(y, *graph.edges, graph.batch, graph.num_graphs, activation, True, primitive)
+        # a gradient with respect to what is constant goes nowhere
+        (out.square().sum() + sums[:2].sum() + (0 if primitive else sums[2].sum())).backward()
+        results.append((out, sums[:2], y.grad))
+    assert bool(flux(y, *graph.edges, graph.batch, graph.num_graphs, activation, True)[1][2].any())
+    assert not sums[2].any()
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)

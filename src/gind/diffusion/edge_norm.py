@@ -78,7 +78,8 @@ class FrozenNorm(EdgeNorm):
 
     def gains(self, y: Tensor, graph: Graph, activation: str, gamma: Tensor) -> Gains:
         """|γ| / √(mean square + ε), of v before σ or of σ(v) after it."""
-        _, moments = diffuse_moments(y, graph, "identity" if self.place == "before" else activation)
+        activation = "identity" if self.place == "before" else activation
+        _, moments = diffuse_moments(y, graph, activation, primitive=False)
         square = _average(moments.square, graph.edge_mass, self.flavor)
         scale = gamma.abs() / (square + self.eps).sqrt().to(y.dtype)
         return Gains(before=scale) if self.place == "before" else Gains(after=scale)
@@ -104,7 +105,7 @@ class LiveNorm(EdgeNorm):
     def gains(self, y: Tensor, graph: Graph, activation: str, gamma: Tensor) -> Gains:
         """γ over the spread of v (before) or σ(v) (after)."""
         before = self.place == "before"
-        _, moments = diffuse_moments(y, graph, "identity" if before else activation)
+        _, moments = diffuse_moments(y, graph, "identity" if before else activation, primitive=False)
         scale = self.scale(moments, graph, gamma)
         return Gains(before=scale) if before else Gains(after=scale)
 

@@ -121,7 +121,7 @@ class LiveMap(DiffusionMap):
         assert self.gamma is not None
         if isinstance(norm, LiveNorm) and norm.place == "after":
             # the statistics are those of the flux that is needed anyway: one pass over the edges
-            flux, moments = diffuse_moments(y, self.graph, self.activation)
+            flux, moments = diffuse_moments(y, self.graph, self.activation, primitive=False)
             gains = self.gains.louder(norm.scale(moments, self.graph, self.gamma))
             return self.gather(flux, gains.after)
         gains = norm.gains(y, self.graph, self.activation, self.gamma)

@@ -1,5 +1,6 @@
 """The only loop: evaluate, measure the residual, stop or step."""
 
+import dataclasses
 from typing import NamedTuple
 
 import torch
@@ -10,7 +11,7 @@ from gind.equilibrium.energy import Problem
 from gind.equilibrium.solution import Solution, Status, Stop
 from gind.equilibrium.solvers.base import Iterate, Solver
 
-__all__ = ["Measure", "iterate", "measure"]
+__all__ = ["Measure", "iterate", "measure", "measured"]
 
 
 class Measure(NamedTuple):
@@ -34,6 +35,8 @@ def measure(problem: Problem, z: Tensor, fz: Tensor, start: Tensor | None = None
 
 def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution:
     """Run `solver` from z0; problems that are done are frozen while the others go on."""
+    if not stop.measure:
+        return _march(problem, z0, solver, stop)
     at_once = _descend(problem, z0, solver, stop)
     if at_once is not None:
         return at_once
@@ -64,6 +67,28 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
         with torch.no_grad():
             bound = problem.distance_bound(at.z, residual.absolute)
         return Solution(at.z.contiguous(), residual.relative, bound, steps, status, stop.tol)
+
+
+def _march(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution:
+    """So many steps, with nothing measured."""
+    z, state = z0, solver.init(problem, z0)
+    unknown = torch.full((problem.inner.count,), torch.nan, dtype=torch.float64, device=z0.device)
+    for _ in range(stop.max_steps):
+        z, state = solver.step(problem, Iterate(z, problem.evaluate(z), unknown), state)
+    return Solution(z.contiguous(), unknown, unknown, stop.max_steps, Status.UNMEASURED, stop.tol)
+
+
+def measured(problem: Problem, solution: Solution) -> Solution:
+    """A solution whose residual was not measured, with it."""
+    z = solution.value
+    with torch.no_grad():
+        residual = measure(problem, z, problem.evaluate(z))
+        bound = problem.distance_bound(z, residual.absolute)
+    if not bool(torch.isfinite(residual.absolute).all()):
+        status = Status.NONFINITE
+    else:
+        status = Status.CONVERGED if bool((residual.relative <= solution.tol).all()) else Status.MAX_STEPS
+    return dataclasses.replace(solution, residual=residual.relative, bound=bound, status=status)
 
 
 def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution | None:

@@ -32,11 +32,15 @@ class Stop:
 
     tol: float = 1e-5
     max_steps: int = 200
+    measure: bool = True
+    """False: exactly `max_steps` steps, whatever the residual; it is measured once where no gradient is recorded"""
 
     def __post_init__(self) -> None:
         if not isinstance(self.tol, int | float) or not self.tol >= 0:
             raise ValueError(f"`tol` must be a number >= 0, got {self.tol!r}.")
         check_count("max_steps", self.max_steps, 0)
+        if not isinstance(self.measure, bool):
+            raise TypeError(f"`measure` must be True or False, got {self.measure!r}.")
 
 
 class Status(enum.Enum):
@@ -46,6 +50,7 @@ class Status(enum.Enum):
     MAX_STEPS = "used up its steps before it reached the tolerance"
     STALLED = "came as close as the arithmetic allows, which is not the tolerance"
     NONFINITE = "met a value that is not finite"
+    UNMEASURED = "did the steps it was asked for, and measured nothing"
 
 
 @dataclasses.dataclass
@@ -65,7 +70,7 @@ class Solution:
 
     value: Tensor
     residual: Tensor
-    """(problems,) float64: ‖z - f(z)‖ / ‖f(z)‖, what `Stop.tol` is compared with"""
+    """(problems,) float64: ‖z - f(z)‖ / ‖f(z)‖, what `Stop.tol` is compared with; NaN if it was not measured"""
     bound: Tensor
     """(problems,) float64: ‖z - z*‖ is at most this; infinite if nothing is known about the map"""
     steps: int
@@ -88,7 +93,7 @@ class Solution:
 
     def report(self, throw: Throw) -> None:
         """Raise, warn or keep silent about a solve that did not converge."""
-        if self.converged or throw == "ignore":
+        if self.converged or throw == "ignore" or self.status is Status.UNMEASURED:
             return
         message = f"{self} {_ADVICE[self.status]}"
         if throw == "raise":

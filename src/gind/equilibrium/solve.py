@@ -9,8 +9,8 @@ from gind.equilibrium.adjoints.base import Adjoint
 from gind.equilibrium.adjoints.implicit import Implicit
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
-from gind.equilibrium.iterate import iterate
-from gind.equilibrium.solution import Solution, Stop, Throw
+from gind.equilibrium.iterate import iterate, measured
+from gind.equilibrium.solution import Solution, Status, Stop, Throw
 from gind.equilibrium.solvers.anderson import Anderson
 from gind.equilibrium.solvers.base import Solver
 from gind.equilibrium.watch import tell
@@ -44,6 +44,8 @@ def fixed_point(
     problem = Problem(fn, inner)
     z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
+    if solution.status is Status.UNMEASURED and not torch.is_grad_enabled():
+        solution = measured(problem, solution)
     tell(solution)
     solution.report(throw)
     return solution
@@ -70,6 +72,8 @@ def _check(fn: object, z0: object, solver: object, stop: object, adjoint: object
             f"{type(solver).__name__} needs an Energy (a gradient map of known smoothness), but `fn` is "
             f"{_what(fn)}. Use Anderson(), Broyden() or Picard(alpha)."
         )
+    if solver.needs_residual and not stop.measure:
+        raise ValueError(f"{type(solver).__name__} steers by the residual: `Stop(measure=False)` goes with Picard.")
     if not bool(torch.isfinite(z0).all()):
         raise ValueError("`z0` holds NaN or infinity. Start from finite values, for example zeros.")
 

@@ -41,9 +41,12 @@ def diffuse(y: Tensor, graph: Graph, activation: str = "tanh") -> Tensor:
     return out
 
 
-def diffuse_moments(y: Tensor, graph: Graph, activation: str = "tanh") -> tuple[Tensor, Moments]:
-    """`diffuse`, and the moments of the flux on the way."""
-    out, sums = kernels.flux(y, *_raw(y, graph, activation), _batch(graph), graph.num_graphs, activation, True)
+def diffuse_moments(
+    y: Tensor, graph: Graph, activation: str = "tanh", *, primitive: bool = True
+) -> tuple[Tensor, Moments]:
+    """`diffuse`, and the moments of the flux on the way; without `primitive`, the costly one, that is 0."""
+    raw = _raw(y, graph, activation)
+    out, sums = kernels.flux(y, *raw, _batch(graph), graph.num_graphs, activation, True, primitive)
     return out, Moments(sums[0], sums[1], sums[2])
 
 

@@ -25,13 +25,20 @@ _library = library()
 
 
 def flux(
-    y: Tensor, edges: Edges, batch: Tensor, num_graphs: int, activation: str, moments: bool
+    y: Tensor,
+    edges: Edges,
+    batch: Tensor,
+    num_graphs: int,
+    activation: str,
+    moments: bool,
+    primitive: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """See `reference.flux`."""
     if not moments:
         return _scatter("flux", activation, y, y, y, edges), y.new_empty(0, dtype=torch.float64)
     out, sums = torch.empty_like(y), y.new_empty((3, num_graphs, y.shape[1]), dtype=torch.float64)
-    _run(f"moments_{activation}", y, (y, *edges, batch, out, sums), (*y.shape, num_graphs), edges)
+    name = "moments" if primitive else "spread"
+    _run(f"{name}_{activation}", y, (y, *edges, batch, out, sums), (*y.shape, num_graphs), edges)
     return out, sums
 
 

@@ -29,13 +29,19 @@ _SMALL = 2**16  # edges x channels: below this, starting threads costs more than
 
 
 def flux(
-    y: Tensor, edges: Edges, batch: Tensor, num_graphs: int, activation: str, moments: bool
+    y: Tensor,
+    edges: Edges,
+    batch: Tensor,
+    num_graphs: int,
+    activation: str,
+    moments: bool,
+    primitive: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """See `reference.flux`."""
     if not moments:
         return _scatter(0, activation, y, y, y, edges), y.new_empty(0, dtype=torch.float64)
     out, sums = torch.empty_like(y), y.new_empty((3, num_graphs, y.shape[1]), dtype=torch.float64)
-    kernel = functools.partial(loops.moments, activation == "identity")
+    kernel = functools.partial(loops.moments, activation == "identity", primitive)
     _run(kernel, y, edges, y, *edges, batch, out, sums)
     return out, sums
 

@@ -115,8 +115,8 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
 
 
 @functools.cache
-def moments(linear: bool, parallel: bool) -> Kernel:
-    """The flux, with Σwσ, Σwσ² and Σwσ̃ per graph and channel."""
+def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
+    """The flux, with Σwσ, Σwσ² and (`integral`) Σwσ̃ per graph and channel."""
 
     def kernel(y, ptr, head, weight, batch, out, sums, block):
         nodes, channels = y.shape
@@ -151,7 +151,8 @@ def moments(linear: bool, parallel: bool) -> Kernel:
                         here[c] -= q
                         m0[c] += q
                         m1[c] += q * s
-                        m2[c] += w * primitive(v, s, linear)
+                        if integral:
+                            m2[c] += w * primitive(v, s, linear)
                 out[i, first:last] += here
                 g = batch[i] if batched else 0
                 for c in range(width):
@@ -159,7 +160,7 @@ def moments(linear: bool, parallel: bool) -> Kernel:
                     sums[1, g, first + c] += m1[c]
                     sums[2, g, first + c] += m2[c]
 
-    return _compile(kernel, parallel, f"moments_{linear}")
+    return _compile(kernel, parallel, f"moments_{linear}_{integral}")
 
 
 @functools.cache

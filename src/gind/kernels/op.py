@@ -33,8 +33,9 @@ def _flux(
     num_graphs: int,
     activation: str,
     moments: bool,
+    primitive: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    return reference.flux(y, (tail, head, weight), batch, num_graphs, activation, moments)
+    return reference.flux(y, (tail, head, weight), batch, num_graphs, activation, moments, primitive)
 
 
 @torch.library.custom_op("gind::flux_jvp", mutates_args=())
@@ -87,15 +88,17 @@ def flux(
     num_graphs: int = 1,
     activation: str = "tanh",
     moments: bool = False,
+    primitive: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """flux(y)_i = Σ_j w_ij σ(y_i - y_j), differentiable in y.
 
     `y` is n x h. Edges are sorted by `tail`, `ptr` (n + 1) says where each tail's edges begin. `weight` is empty if all
     weights are 1, `batch` (the graph of each node) is empty if there is one graph. With `moments`, the second result
-    holds Σwσ, Σwσ² and Σwσ̃ over the edges of each graph (3 x graphs x h, float64), else it is empty.
+    holds Σwσ, Σwσ² and Σwσ̃ over the edges of each graph (3 x graphs x h, float64), else it is empty. Without
+    `primitive` the last, whose logarithms cost as much as all the rest, is left out: 0.
     """
     result: tuple[Tensor, Tensor] = _flux(
-        y.contiguous(), tail, head, ptr, weight, batch, num_graphs, activation, moments
+        y.contiguous(), tail, head, ptr, weight, batch, num_graphs, activation, moments, primitive
     )
     return result
 
@@ -120,7 +123,7 @@ def flux_secant(
 
 
 @_flux.register_fake
-def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):
+def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments, primitive=True):
     shape = (3, num_graphs, y.shape[1]) if moments else (0,)
     return torch.empty_like(y), y.new_empty(shape, dtype=torch.float64)
 
@@ -146,7 +149,7 @@ def _(y, cotangent, tail, head, ptr, weight, batch, activation):
 
 
 def _save_flux(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    y, tail, head, ptr, weight, batch, _, ctx.activation, ctx.moments = inputs
+    y, tail, head, ptr, weight, batch, _, ctx.activation, ctx.moments, ctx.primitive = inputs
     ctx.save_for_backward(y, tail, head, ptr, weight, batch)
 
 
@@ -154,8 +157,10 @@ def _flux_backward(ctx: Any, grad: Tensor, grad_moments: Tensor) -> tuple[Tensor
     y, tail, head, ptr, weight, batch = ctx.saved_tensors
     grad_y = flux_jvp(y, grad, tail, head, ptr, weight, ctx.activation)
     if ctx.moments:
+        if not ctx.primitive:  # it is constant
+            grad_moments = torch.cat([grad_moments[:2], torch.zeros_like(grad_moments[2:])])
         grad_y = grad_y + _moments_vjp(y, grad_moments, tail, head, ptr, weight, batch, ctx.activation)
-    return grad_y, None, None, None, None, None, None, None, None
+    return grad_y, None, None, None, None, None, None, None, None, None
 
 
 def _save_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -212,8 +217,8 @@ def has_numba() -> bool:
 
 def _register(device: str, kernels: ModuleType) -> None:
     @_flux.register_kernel(device)
-    def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments):
-        return kernels.flux(y, (ptr, head, weight), batch, num_graphs, activation, moments)
+    def _(y, tail, head, ptr, weight, batch, num_graphs, activation, moments, primitive=True):
+        return kernels.flux(y, (ptr, head, weight), batch, num_graphs, activation, moments, primitive)
 
     @_flux_jvp.register_kernel(device)
     def _(y, t, tail, head, ptr, weight, activation):

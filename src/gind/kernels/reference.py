@@ -34,15 +34,20 @@ def flux(
     num_graphs: int,
     activation: str,
     moments: bool,
+    primitive: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """flux(y)_i = Σ_j w_ij σ(y_i - y_j), and (Σwσ, Σwσ², Σwσ̃) per graph and channel in float64."""
+    """flux(y)_i = Σ_j w_ij σ(y_i - y_j), and (Σwσ, Σwσ², Σwσ̃ or 0) per graph and channel in float64."""
     tail, head, weight = edges
     v = y[head] - y[tail]
     if not moments:
         sigma = torch.tanh(v) if activation == "tanh" else v
         return _scatter(sigma, y, edges), y.new_empty(0, dtype=torch.float64)
-    sigma, _, _, primitive = activate(v, activation)
-    terms = torch.stack([sigma, sigma * sigma, primitive]).double()
+    if primitive:
+        sigma, _, _, integral = activate(v, activation)
+    else:
+        sigma = torch.tanh(v) if activation == "tanh" else v
+        integral = torch.zeros_like(v)
+    terms = torch.stack([sigma, sigma * sigma, integral]).double()
     if weight.numel():
         terms = terms * weight[:, None]
     if batch.numel() == 0 and num_graphs == 1:

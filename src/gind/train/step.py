@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from gind.datasets import Metric, Task
-from gind.equilibrium import ConvergenceWarning, Solution, watch
+from gind.equilibrium import ConvergenceWarning, Solution, Status, watch
 from gind.train.metrics import loss, metric
 from gind.train.options import OptionError
 from gind.train.problem import Part
@@ -39,7 +39,8 @@ class SolveStatistics:
         """Sum up."""
         if not solutions:
             return cls()
-        worst = max((float(s.residual.max()) if s.residual.numel() else 0.0) for s in solutions)
+        measured = [s.residual for s in solutions if s.status is not Status.UNMEASURED and s.residual.numel()]
+        worst = max((float(residual.max()) for residual in measured), default=0.0)
         return cls(
             len(solutions),
             sum(s.steps for s in solutions) / len(solutions),

@@ -41,11 +41,13 @@ class Phantom(Adjoint):
         damping = problem.inner.spread(problem.step_size(self.damping, z.device), z)
         for _ in range(self.steps):
             z = torch.lerp(z, problem.fn(z), damping)
+        steps = solution.steps + self.steps
+        if solution.status is Status.UNMEASURED:
+            return dataclasses.replace(solution, value=z, steps=steps)
         with torch.no_grad():
             fz = problem.fn(z)
             residual = measure(problem, z, fz)
-            # with tolerance 0 nothing is to be reached, and the start need not be looked at
-            if solution.tol > 0 and bool((residual.relative > solution.tol).any()):
+            if bool((residual.relative > solution.tol).any()):
                 # an equilibrium that is 0 is measured by where the solve started
                 start = measure(problem, z0, problem.fn(z0)).absolute
                 residual = measure(problem, z, fz, start)
@@ -55,7 +57,7 @@ class Phantom(Adjoint):
             value=z,
             residual=residual.relative,
             bound=bound,
-            steps=solution.steps + self.steps,
+            steps=steps,
             status=_status(residual.relative, solution),
         )
 

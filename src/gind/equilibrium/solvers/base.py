@@ -31,6 +31,8 @@ class Solver(abc.ABC):
 
     needs_energy: bool = False
     """whether the map must be an `Energy`"""
+    needs_residual: bool = True
+    """whether `step` looks at the residual"""
 
     def rates(self, problem: Problem, device: torch.device) -> Rates | None:
         """Its two numbers per problem, if the solver is nothing else: see `Descent`."""

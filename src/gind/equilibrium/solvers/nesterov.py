@@ -26,7 +26,7 @@ class Nesterov(Solver):
     It keeps a single vector besides the iterate, so it is the solver with the smallest memory.
     """
 
-    needs_energy = True
+    needs_energy, needs_residual = True, False
 
     def rates(self, problem: Problem, device: torch.device) -> Rates:
         """1/L and β of each problem."""

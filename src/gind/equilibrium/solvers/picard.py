@@ -22,6 +22,8 @@ class Picard(Solver):
     connection, cycles for ever on many energies with L ≥ 2.
     """
 
+    needs_residual = False
+
     alpha: float | None = None
 
     def __post_init__(self) -> None:

@@ -89,9 +89,9 @@ SCATTER(flux_curve_identity, 2, 1)
 SCATTER(flux_secant_tanh, 3, 0)
 SCATTER(flux_secant_identity, 3, 1)
 
-/* The flux, with the sums of w sigma, w sigma^2 and w (integral of sigma) per graph and channel: a node's own sums in
-   REAL, the sums over nodes in double. */
-INLINE void NAME(moments)(int linear, const REAL *y, const integer *ptr, const integer *head, const REAL *weight,
+/* The flux, with the sums of w sigma, w sigma^2 and w (integral of sigma, if asked for) per graph and channel: a node's
+   own sums in REAL, the sums over nodes in double. */
+INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer *ptr, const integer *head, const REAL *weight,
                           const integer *batch, REAL *out, double *sums, integer nodes, integer channels,
                           integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
@@ -115,7 +115,7 @@ INLINE void NAME(moments)(int linear, const REAL *y, const integer *ptr, const i
         here[c] -= q;
         m0[c] += q;
         m1[c] += q * s;
-        m2[c] += w * NAME(primitive)(v, s, linear);
+        if (integral) m2[c] += w * NAME(primitive)(v, s, linear);
       }
     }
     double *row = sums + (batch ? batch[i] : 0) * channels + first;
@@ -128,15 +128,17 @@ INLINE void NAME(moments)(int linear, const REAL *y, const integer *ptr, const i
   }
 }
 
-#define MOMENTS(name, linear)                                                                                         \
+#define MOMENTS(name, linear, integral)                                                                                         \
   void NAME(name)(const REAL *y, const integer *ptr, const integer *head, const REAL *weight, const integer *batch,   \
                   REAL *out, double *sums, integer nodes, integer channels, integer graphs, integer begin,            \
                   integer end) {                                                                                      \
-    BLOCKS(NAME(moments)(linear, y, ptr, head, weight, batch, out, sums, nodes, channels, graphs, first, width))      \
+    BLOCKS(NAME(moments)(linear, integral, y, ptr, head, weight, batch, out, sums, nodes, channels, graphs, first, width))      \
   }
 
-MOMENTS(moments_tanh, 0)
-MOMENTS(moments_identity, 1)
+MOMENTS(moments_tanh, 0, 1)
+MOMENTS(moments_identity, 1, 1)
+MOMENTS(spread_tanh, 0, 0)
+MOMENTS(spread_identity, 1, 0)
 
 /* An edge moves c0 sigma' + 2 c1 sigma sigma' + c2 sigma, c the cotangents of the moments of its graph. */
 INLINE void NAME(moments_vjp)(int linear, const REAL *y, const REAL *cotangent, const integer *ptr,

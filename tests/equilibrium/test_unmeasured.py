@@ -1,0 +1,79 @@
+"""`Stop(measure=False)`: so many steps, and a residual only where no gradient is recorded."""
+
+import pytest
+import torch
+
+from gind.equilibrium import Anderson, Implicit, Phantom, Picard, Status, Stop, Unrolled, fixed_point, watch
+
+STOP = Stop(0.0, 7, measure=False)
+
+
+def problem() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(4, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64) / 3
+
+
+@pytest.mark.parametrize("adjoint", [Phantom(2, damping=1.0), Unrolled(), Implicit()], ids=lambda a: type(a).__name__)
+def test_as_many_evaluations_as_steps(adjoint: Phantom | Unrolled | Implicit) -> None:
+    b, W = problem()
+    W.requires_grad_()
+    calls = 0
+
+    def fn(z: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return torch.tanh(z @ W + b)
+
+    z = torch.zeros_like(b)
+    for _ in range(9 if isinstance(adjoint, Phantom) else 7):
+        z = torch.tanh(z @ W.detach() + b)
+    with watch() as seen:
+        solution = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=STOP, adjoint=adjoint)
+    torch.testing.assert_close(solution.value, z)
+    assert calls == {Phantom: 9, Unrolled: 7, Implicit: 8}[type(adjoint)]
+    assert solution.status is Status.UNMEASURED
+    assert not solution.converged
+    assert bool(solution.residual.isnan().all())
+    assert len(seen) == 1
+    solution.value.sum().backward()  # type: ignore[no-untyped-call]
+    assert W.grad is not None
+
+
+def test_without_gradient_the_residual_is_measured_once() -> None:
+    b, W = problem()
+
+    def fn(z: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(z @ W + b)
+
+    with torch.no_grad():
+        marched = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=STOP, throw="ignore")
+        usual = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=Stop(0.0, 7), throw="ignore")
+    assert marched.status is usual.status is Status.MAX_STEPS
+    assert torch.equal(marched.value, usual.value)
+    torch.testing.assert_close(marched.residual, usual.residual)
+    assert marched.steps == usual.steps == 7
+
+
+def test_nothing_is_warned_of_where_nothing_was_asked_for() -> None:
+    b, W = problem()
+    W.requires_grad_()
+    fixed_point(lambda z: torch.tanh(z @ W + b), torch.zeros_like(b), solver=Picard(1.0), stop=STOP)
+
+
+def test_infinity_is_seen() -> None:
+    with torch.no_grad():
+        solution = fixed_point(
+            lambda z: z * 1e300 + 1,
+            torch.zeros(2, 2, dtype=torch.float64),
+            solver=Picard(1.0),
+            stop=STOP,
+            throw="ignore",
+        )
+    assert solution.status is Status.NONFINITE
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="Anderson steers by the residual"):
+        fixed_point(torch.tanh, torch.zeros(2, 2), solver=Anderson(), stop=STOP)
+    with pytest.raises(TypeError, match="measure"):
+        Stop(measure="no")  # type: ignore[arg-type]  # on purpose
