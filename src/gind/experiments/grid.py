@@ -25,7 +25,7 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
 from gind.experiments.spec import make_spec
 from gind.experiments.toml import read_toml
-from gind.kernels.allocator import keep_memory
+from gind.experiments.worker import become_worker
 
 __all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_grid"]
 
@@ -130,7 +130,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
     if not open_cells:
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(open_cells)), mp_context=context, initializer=keep_memory) as pool:
+    with ProcessPoolExecutor(min(jobs, len(open_cells)), mp_context=context, initializer=become_worker) as pool:
         waiting = iter(open_cells)
         running: dict[Future[str], Cell] = {}
 

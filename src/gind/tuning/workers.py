@@ -3,16 +3,14 @@
 import contextlib
 import math
 import multiprocessing
-import os
 import signal
-import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple
 
 from gind.experiments import Spec, validate
-from gind.kernels.allocator import keep_memory
+from gind.experiments.worker import become_worker
 
 __all__ = ["Result", "Worker", "wait_for_any"]
 
@@ -66,8 +64,7 @@ def wait_for_any(workers: Sequence[Worker]) -> list[Worker]:
 
 def _serve(connection: Connection, root: Path | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group: the parent decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    keep_memory()
+    become_worker()
     while True:
         result = _validate(connection.recv(), root)
         if result is None:
@@ -85,10 +82,3 @@ def _validate(spec: Spec, root: Path | None) -> Result | None:
     if not math.isfinite(report.best_value) or not math.isfinite(report.best_loss):
         return Result(math.nan, math.nan, "no epoch had a finite loss on validation")
     return Result(report.best_value, report.best_loss)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
