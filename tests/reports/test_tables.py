@@ -153,7 +153,7 @@ def test_remarks_are_one_line(tmp_path: Path) -> None:
     assert read_remarks(path, read_sheet(path)).find("gcn", "texas") == "One. Two."
 
 
-@pytest.mark.parametrize("name", ["baselines"])
+@pytest.mark.parametrize("name", ["baselines", "searched"])
 def test_the_committed_page_is_that_of_the_committed_reports(name: str) -> None:
     path = ROOT / "experiments" / f"{name}.toml"
     if not (ROOT / "results" / name).exists():

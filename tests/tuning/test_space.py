@@ -62,7 +62,8 @@ def test_defaults_are_drawn_where_they_lie_inside(tmp_path: Path) -> None:
         ("lr = { low = 1e-3", "lr = { low = 0.05"),
     )
     search = read(tmp_path, *changes)
-    assert search.default("wine") == {"lr": 0.01, "scaling": {"kind": "row", "augmented": True}, "dropout": 0.5}
+    row = {"kind": "row", "augmented": True, "loops": False, "factor": 2.0}
+    assert search.default("wine") == {"lr": 0.01, "scaling": row, "dropout": 0.5}
     assert search.default_draws("wine") == {"scaling": '"row"'}  # 0.5 is no multiple of 0.2
 
 
