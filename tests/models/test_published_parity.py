@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from edge_storing import EdgeStoring, Settings, store_edges
 from oracle import Array
 from torch.testing import assert_close
 
 import gind
+from gind.bench.edge_storing import EdgeStoring, Settings, store_edges
 from gind.diffusion import Composition
 from gind.experiments import make_spec
 from gind.experiments.models import model_entry
