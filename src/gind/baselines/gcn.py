@@ -3,16 +3,11 @@
 import itertools
 
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv
 
-from gind.baselines.propagate import Sums, neighbors, propagation
+from gind.baselines.propagate import Convolution, neighbors, propagation
 from gind.features import dropout, project
 
 __all__ = ["GCN"]
-
-
-class _Conv(Sums, GCNConv):
-    """PyG's layer with our product."""
 
 
 class GCN(nn.Module):
@@ -33,7 +28,7 @@ class GCN(nn.Module):
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(_Conv(a, b, normalize=False) for a, b in itertools.pairwise(widths))
+        self.convs = nn.ModuleList(Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths))
         # the first linear map is done by `project`, which takes sparse features
         self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
         self.convs[0].lin = nn.Identity()

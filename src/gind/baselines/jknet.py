@@ -4,16 +4,12 @@ import itertools
 from typing import Literal
 
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv, JumpingKnowledge
+from torch_geometric.nn import JumpingKnowledge
 
-from gind.baselines.propagate import Sums, neighbors, propagation
+from gind.baselines.propagate import Convolution, neighbors, propagation
 from gind.features import dropout, project
 
 __all__ = ["JKNet"]
-
-
-class _Conv(Sums, GCNConv):
-    """PyG's layer with our product."""
 
 
 class JKNet(nn.Module):
@@ -41,7 +37,7 @@ class JKNet(nn.Module):
             raise ValueError(f"`jump` must be 'cat', 'max' or 'lstm', got {jump!r}.")
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * num_layers]
-        self.convs = nn.ModuleList(_Conv(a, b, normalize=False) for a, b in itertools.pairwise(widths))
+        self.convs = nn.ModuleList(Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths))
         # the first linear map is done by `project`, which takes sparse features
         self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
         self.convs[0].lin = nn.Identity()

@@ -5,14 +5,14 @@ import dataclasses
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import GCNConv, MessagePassing
 from torch_geometric.utils import coalesce, to_undirected
 
 from gind.features import csr
 from gind.features.op import multiply
 from gind.graph import Graph, as_graph
 
-__all__ = ["Sums", "neighbors", "propagation", "square", "times"]
+__all__ = ["Convolution", "Sums", "neighbors", "propagation", "square", "times"]
 
 
 def neighbors(
@@ -50,6 +50,10 @@ class Sums(MessagePassing):
     def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
         """A x."""
         return times(adj_t, x)
+
+
+class Convolution(Sums, GCNConv):
+    """PyG's `GCNConv` with our product."""
 
 
 def square(rows: Tensor, columns: Tensor, values: Tensor, n: int) -> Tensor:

@@ -27,6 +27,11 @@ INLINE void NAME(fetch)(const REAL *y, const REAL *out, integer row, integer cha
   }
 }
 
+INLINE void NAME(clear)(REAL *out, integer nodes, integer channels, integer first, integer width) {
+  for (integer i = 0; i < nodes; i++)
+    for (integer c = 0; c < width; c++) out[i * channels + first + c] = 0;
+}
+
 /* What one edge moves from its tail to its head: w times sigma(v) (order 0), sigma'(v) dt (1), sigma''(v) dt du (2) or
    sigma(v)/v dt (3), v and dt the differences along the edge. */
 INLINE void NAME(move)(int order, int linear, integer width, REAL w, const REAL *restrict yi, const REAL *restrict yj,
@@ -53,8 +58,7 @@ INLINE void NAME(scatter)(int order, int linear, const REAL *y, const REAL *t, c
                           integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK];
-  for (integer i = 0; i < nodes; i++)
-    for (integer c = 0; c < width; c++) out[i * channels + first + c] = 0;
+  NAME(clear)(out, nodes, channels, first, width);
   for (integer i = 0; i < nodes; i++) {
     if (ptr[i] == ptr[i + 1]) continue;
     const integer a = i * channels + first;
@@ -96,8 +100,7 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
                           integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK], m0[BLOCK], m1[BLOCK], m2[BLOCK];
-  for (integer i = 0; i < nodes; i++)
-    for (integer c = 0; c < width; c++) out[i * channels + first + c] = 0;
+  NAME(clear)(out, nodes, channels, first, width);
   for (integer k = 0; k < 3 * graphs; k++)
     for (integer c = 0; c < width; c++) sums[k * channels + first + c] = 0;
   for (integer i = 0; i < nodes; i++) {
@@ -146,8 +149,7 @@ INLINE void NAME(moments_vjp)(int linear, const REAL *y, const REAL *cotangent, 
                               integer channels, integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK];
-  for (integer i = 0; i < nodes; i++)
-    for (integer c = 0; c < width; c++) out[i * channels + first + c] = 0;
+  NAME(clear)(out, nodes, channels, first, width);
   for (integer i = 0; i < nodes; i++) {
     if (ptr[i] == ptr[i + 1]) continue;
     const integer a = i * channels + first;
