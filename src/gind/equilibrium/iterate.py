@@ -11,7 +11,7 @@ from gind.equilibrium.energy import Problem
 from gind.equilibrium.solution import Solution, Status, Stop
 from gind.equilibrium.solvers.base import Iterate, Solver
 
-__all__ = ["Measure", "iterate", "measure", "measured"]
+__all__ = ["Measure", "iterate", "measure", "measured", "status_of"]
 
 
 class Measure(NamedTuple):
@@ -84,11 +84,17 @@ def measured(problem: Problem, solution: Solution) -> Solution:
     with torch.no_grad():
         residual = measure(problem, z, problem.evaluate(z))
         bound = problem.distance_bound(z, residual.absolute)
-    if not bool(torch.isfinite(residual.absolute).all()):
-        status = Status.NONFINITE
-    else:
-        status = Status.CONVERGED if bool((residual.relative <= solution.tol).all()) else Status.MAX_STEPS
+    status = status_of(residual, solution)
     return dataclasses.replace(solution, residual=residual.relative, bound=bound, status=status)
+
+
+def status_of(residual: Measure, before: Solution) -> Status:
+    """How a solve ended whose value was moved or not measured, from its residual now."""
+    if not bool(torch.isfinite(residual.absolute).all()):
+        return Status.NONFINITE
+    if bool((residual.relative <= before.tol).all()):
+        return Status.CONVERGED
+    return Status.STALLED if before.status is Status.STALLED else Status.MAX_STEPS
 
 
 def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution | None:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gind.kernels.op import implementation
+from gind.kernels.op import has_numba, implementation
 
 __all__ = ["Ending", "Layer", "switched_off", "worthwhile"]
 
@@ -40,17 +40,7 @@ def switched_off() -> Iterator[None]:
 def worthwhile(nodes: int, edges: int, flux_channels: int, channels: int) -> bool:
     """Whether a solve of this size should be one call, where it can."""
     small = (nodes + edges) * max(flux_channels, channels) <= _SMALL
-    return not _off.get() and (small or torch.get_num_threads() == 1) and _available()
-
-
-@functools.cache
-def _available() -> bool:
-    """Whether compiled code runs at all; if not, `implementation` says why."""
-    try:
-        importlib.import_module("gind.kernels.solves")
-    except (ImportError, RuntimeError):  # no numba, or no directory for its compiled code
-        return False
-    return not implementation("cpu").startswith("reference")
+    return not _off.get() and (small or torch.get_num_threads() == 1) and has_numba()
 
 
 @functools.cache

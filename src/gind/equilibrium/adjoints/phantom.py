@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gind.equilibrium.adjoints.base import Adjoint, Solve
 from gind.equilibrium.energy import Problem
-from gind.equilibrium.iterate import measure
+from gind.equilibrium.iterate import measure, status_of
 from gind.equilibrium.options import check_count, check_step
 from gind.equilibrium.solution import Solution, Status
 
@@ -58,13 +58,5 @@ class Phantom(Adjoint):
             residual=residual.relative,
             bound=bound,
             steps=steps,
-            status=_status(residual.relative, solution),
+            status=status_of(residual, solution),
         )
-
-
-def _status(residual: Tensor, before: Solution) -> Status:
-    if not bool(torch.isfinite(residual).all()):
-        return Status.NONFINITE
-    if bool((residual <= before.tol).all()):
-        return Status.CONVERGED
-    return Status.STALLED if before.status is Status.STALLED else Status.MAX_STEPS
