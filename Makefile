@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types bench clean
+.PHONY: run test fuzz lint types bench clean
 
 run: $(VENV)/.installed  ## install, train on a real graph beside an MLP and a GCN, print the certificate
 	$(BIN)/gind train digits --beside mlp --beside gcn --out runs/digits --overwrite
 
 test: $(VENV)/.installed-dev lint types  ## install with the dev extra, lint, types, import contract, all tests
 	$(BIN)/python -m pytest
+
+fuzz: $(VENV)/.installed-dev  ## the tests that generate their inputs, with inputs that differ each time
+	$(BIN)/python -m pytest --hypothesis-profile fuzz -m hypothesis
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -64,8 +64,13 @@ def make_graph(g: Given, copies: int) -> gind.Graph:
 
 
 def agree(one: Solution, general: Solution, graph: gind.Graph) -> None:
-    assert one.status is general.status
-    assert abs(one.steps - general.steps) <= 1
+    """The same steps in float64. In float32 rounding decides when a slow solve crosses its tolerance, so there both
+    solutions answer to their bounds alone."""
+    if one.value.dtype == F64:
+        assert one.status is general.status
+        assert abs(one.steps - general.steps) <= 1
+        if one.steps == general.steps:
+            torch.testing.assert_close(one.residual, general.residual, rtol=1e-4, atol=1e-12)
     assert one.value.shape == general.value.shape
     assert one.value.is_contiguous()
     distance = inner_product(graph).norm(one.value - general.value)
@@ -98,7 +103,13 @@ def test_one_call_agrees_with_the_general_loop(
     else:
         one, general = both(layer, fn, z0)
     agree(one, general, graph)
-    torch.testing.assert_close(one.residual, general.residual, rtol=1e-2, atol=1e-6)
+    assert (one.status is Status.CONVERGED) == bool((one.residual <= one.tol).all())
+    inner = inner_product(graph)
+    with torch.no_grad(), switched_off():
+        image = dataclasses.replace(fn)(one.value)
+    step, size = inner.norm(one.value - image), inner.norm(image)
+    absolute = torch.where(size > 0, one.residual * size, step)  # the relative residual of 0 is of another kind
+    assert bool(((absolute - step).abs() <= 1e-3 * step + fn.rounding(one.value)).all())
 
 
 @MODEST
