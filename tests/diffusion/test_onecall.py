@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import gind
-from gind.diffusion.map import DiffusionEnergy, inner_product
+from gind.diffusion.map import DiffusionEnergy, LiveMap, inner_product
 from gind.equilibrium import GradientReport, Problem, Solution, Status
 from gind.kernels import onecall
 from gind.kernels.onecall import switched_off
@@ -311,3 +311,67 @@ def test_hessian_products_agree(option: str) -> None:
     product = fn.hessian(z)(u.requires_grad_())
     assert product.requires_grad
     torch.testing.assert_close(product.detach(), one)
+
+
+LIVE: dict[str, dict[str, Any]] = {
+    "layer": {"edge_norm": gind.LiveNorm("layer")},
+    "instance": {"edge_norm": gind.LiveNorm("instance"), "flux_gain": 2.0},
+    "pulled": {"edge_norm": gind.LiveNorm("layer"), "regularizer": gind.LaplacianStep(0.3), "scaling": gind.Row()},
+    "constant": {"regularizer": gind.LaplacianStep(0.3), "flux_channels": 19},
+    "frozen": {"regularizer": gind.LaplacianStep(0.1), "edge_norm": gind.FrozenNorm("instance", "before")},
+    "dropout": {"edge_norm": gind.LiveNorm("layer"), "dropout": 0.4},
+}
+
+
+@MODEST
+@given(givens(), st.sampled_from(sorted(LIVE)), st.sampled_from([F32, F64]), st.sampled_from([0, 1, 3]), st.booleans())
+def test_many_steps_in_one_call_are_the_steps_one_by_one(
+    g: Given, option: str, dtype: torch.dtype, copies: int, warm: bool
+) -> None:
+    graph = make_graph(g, copies)
+    layer = make_layer(2.0, 5, dtype, alpha=0.3, **LIVE[option])
+    torch.manual_seed(3)  # the dropout mask
+    fn = layer.bind(make_input(graph.num_nodes, 5, dtype), graph)
+    assert isinstance(fn, LiveMap)
+    z = make_input(graph.num_nodes, 5, dtype, seed=1) if warm else torch.zeros(graph.num_nodes, 5, dtype=dtype)
+    with torch.no_grad():
+        many = fn.repeat(z, 6)
+        assert many is not None
+        with switched_off():
+            assert fn.repeat(z, 6) is None
+            for _ in range(6):
+                z = fn(z)
+    torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("in_c", [False, True])
+def test_many_steps_with_edge_loops_of_both_kinds(directed: bool, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = gind.Graph.from_edge_index(some_graph_index(), 20, directed=directed)
+    layer = make_layer(2.0, 5, F64, **LIVE["pulled"])
+    fn = layer.bind(make_input(20, 5), graph)
+    assert isinstance(fn, LiveMap)
+    if not in_c:
+        monkeypatch.setattr(onecall, "_address", lambda name, dtype: 0)
+    z = torch.zeros(20, 5, dtype=F64)
+    with torch.no_grad():
+        many = fn.repeat(z, 9)
+        for _ in range(9):
+            z = fn(z)
+    assert many is not None
+    torch.testing.assert_close(many, z, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"edge_norm": gind.LiveNorm("layer", "before")},
+        {"regularizer": gind.Decorrelation(0.1)},
+        {"edge_norm": gind.LiveNorm(), "activation": "identity"},
+    ],
+)
+def test_steps_that_no_call_covers_are_declined(options: dict[str, Any]) -> None:
+    fn = make_layer(2.0, 5, F64, **options).bind(make_input(20, 5), some_graph())
+    assert isinstance(fn, LiveMap)
+    with torch.no_grad():
+        assert fn.repeat(torch.zeros(20, 5, dtype=F64), 3) is None

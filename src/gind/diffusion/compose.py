@@ -1,5 +1,6 @@
 """`Composition`: the equilibrium of several updates in a row, what the paper calls layers."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Literal, overload
 
@@ -7,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from gind.diffusion.layer import Diffusion
-from gind.diffusion.map import inner_product
+from gind.diffusion.map import DiffusionMap, LiveMap, inner_product
 from gind.equilibrium import Adjoint, Implicit, Picard, Solution, Solver, Stop, fixed_point
+from gind.equilibrium.energy import Map
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph
 
@@ -67,14 +69,8 @@ class Composition(nn.Module):
     ) -> Tensor | tuple[Tensor, Solution]:
         """(n, h) to (n, h)."""
         maps = [layer.bind(b, graph) for layer in self._layers()]
-
-        def fn(z: Tensor) -> Tensor:
-            for one in maps:
-                z = one.relaxed(z, self.alpha)
-            return z
-
         solution = fixed_point(
-            fn,
+            self._chain(maps),
             torch.zeros_like(b) if z0 is None else z0.detach(),
             solver=self.solver,
             stop=self.stop,
@@ -88,6 +84,18 @@ class Composition(nn.Module):
     def extra_repr(self) -> str:
         """The options of the solve."""
         return f"alpha={self.alpha}, solver={self.solver}, stop={self.stop}, adjoint={self.adjoint}"
+
+    def _chain(self, maps: Sequence[DiffusionMap]) -> Map:
+        """T_L(... T_1(Z)); a single map stays what it is, with what it can do in one call."""
+        if len(maps) == 1 and isinstance(maps[0], LiveMap):
+            return dataclasses.replace(maps[0], alpha=self.alpha)
+
+        def chain(z: Tensor) -> Tensor:
+            for one in maps:
+                z = one.relaxed(z, self.alpha)
+            return z
+
+        return chain
 
     def _layers(self) -> list[Diffusion]:
         return [layer for layer in self.layers if isinstance(layer, Diffusion)]

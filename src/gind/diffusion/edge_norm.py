@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gind.graph import Graph, Moments, diffuse_moments
 
-__all__ = ["EdgeNorm", "FrozenNorm", "Gains", "LiveNorm"]
+__all__ = ["EdgeNorm", "FrozenNorm", "Gains", "LiveNorm", "unit_gradient"]
 
 
 class Gains(NamedTuple):
@@ -111,13 +111,28 @@ class LiveNorm(EdgeNorm):
 
     def scale(self, moments: Moments, graph: Graph, gamma: Tensor) -> Tensor:
         """γ over the spread, from the moments of what is normalized: (graphs, H)."""
-        # an undirected edge stands for its two directions, a self-loop is stored once
-        mass = graph.edge_mass + _loop_mass(graph) * (1.0 if graph.directed else 0.5)
-        if self.flavor == "layer" and self.place == "after" and graph.batch is None:
+        mass = self.mass(graph)
+        if self.deviates(graph):
             spread = _variance(moments, mass, graph.directed).sqrt() + self.eps
         else:
             spread = (_average(moments.square, mass, self.flavor) + self.eps).sqrt()
         return gamma / spread.to(gamma.dtype)
+
+    def mass(self, graph: Graph) -> Tensor:
+        """(graphs,) what edges count: an undirected one stands for its two directions, a self-loop is stored once."""
+        return graph.edge_mass + _loop_mass(graph) * (1.0 if graph.directed else 0.5)
+
+    def deviates(self, graph: Graph) -> bool:
+        """Whether the spread is the standard deviation over all edges and channels."""
+        return self.flavor == "layer" and self.place == "after" and graph.batch is None
+
+
+def unit_gradient(y: Tensor, graph: Graph) -> Tensor:
+    """y over the root mean square of Gy (edges and channels of a graph), so that a factor of y drops out."""
+    _, moments = diffuse_moments(y, graph, "identity", primitive=False)
+    square = _average(moments.square, graph.edge_mass, "layer")
+    scale = torch.where(square > 0, square, 1.0).rsqrt().to(y.dtype)
+    return y * (scale if graph.batch is None else scale[graph.batch])
 
 
 def _average(total: Tensor, mass: Tensor, flavor: str) -> Tensor:

@@ -20,7 +20,7 @@ from gind.diffusion.edge_norm import EdgeNorm, Gains, LiveNorm
 from gind.diffusion.regularize import StepRegularizer
 from gind.diffusion.spectral import spectral_bound
 from gind.equilibrium import Energy
-from gind.equilibrium.descent import Descended, Descent
+from gind.equilibrium.descent import Descended, Descent, Repeatable
 from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments, diffuse_secant
@@ -93,7 +93,7 @@ class DiffusionMap(abc.ABC):
 
 @final
 @dataclasses.dataclass(frozen=True, eq=False)
-class LiveMap(DiffusionMap):
+class LiveMap(DiffusionMap, Repeatable):
     """An update without an energy: the normalization follows Z, or a regularizer's step comes before the map."""
 
     edge_norm: EdgeNorm | None
@@ -112,6 +112,14 @@ class LiveMap(DiffusionMap):
         if self.regularizer is not None:
             z = self.regularizer.step(z, self.s, self.graph)
         return torch.lerp(z, self._update(self.potential(z)), alpha)
+
+    def repeat(self, z: Tensor, times: int) -> Tensor | None:
+        """In compiled code on the CPU, where there is some for these options and it pays."""
+        return onecall.march(self._layer, self, z, times) if onecall.marches(self) else None
+
+    @functools.cached_property
+    def _layer(self) -> Layer:
+        return onecall.make_layer(self)
 
     def _update(self, y: Tensor) -> Tensor:
         """f from the potentials."""

@@ -54,10 +54,13 @@ class LaplacianStep(StepRegularizer):
 
     def gradient(self, z: Tensor, s: Tensor, graph: Graph) -> Tensor:
         """2c/n · Ĝᵀw ĜZ per graph of n nodes, c = 2 for an undirected graph and 1 for a directed one."""
+        return self.factor(s, graph) * diffuse(s * z, graph, "identity")
+
+    def factor(self, s: Tensor, graph: Graph) -> Tensor:
+        """(n, 1) what Gᵀw G(sZ) is multiplied by."""
         seen = 2.0 if graph.directed else 4.0
-        per_graph = seen / graph.node_count.clamp_min(1).to(z.dtype)
-        factor = per_graph if graph.batch is None else per_graph[graph.batch][:, None]
-        return factor * s * diffuse(s * z, graph, "identity")
+        per_graph = seen / graph.node_count.clamp_min(1).to(s.dtype)
+        return s * (per_graph if graph.batch is None else per_graph[graph.batch][:, None])
 
 
 @final

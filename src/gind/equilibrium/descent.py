@@ -1,12 +1,13 @@
-"""The solvers that are two numbers per problem, for energies that run them in one call."""
+"""What maps may offer to do in one call: a solver that is two numbers per problem, and a number of applications."""
 
+import abc
 from typing import NamedTuple
 
 from torch import Tensor
 
 from gind.equilibrium.solution import Status, Stop
 
-__all__ = ["Descended", "Descent"]
+__all__ = ["Descended", "Descent", "Repeatable"]
 
 
 class Descent(NamedTuple):
@@ -27,3 +28,11 @@ class Descended(NamedTuple):
     relative: Tensor
     steps: int
     status: Status
+
+
+class Repeatable(abc.ABC):
+    """A map that can be applied many times in one call."""
+
+    @abc.abstractmethod
+    def repeat(self, z: Tensor, times: int) -> Tensor | None:
+        """f(... f(z)), or None where there is no faster way than one by one; called without gradient."""

@@ -8,7 +8,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from gind.equilibrium.descent import Descended, Descent
+from gind.equilibrium.descent import Descended, Descent, Repeatable
 from gind.equilibrium.inner import InnerProduct
 
 __all__ = ["Contraction", "Energy", "Map"]
@@ -105,6 +105,17 @@ class Problem:
             got = f"{fz.dtype} of shape {tuple(fz.shape)}" if isinstance(fz, Tensor) else type(fz).__name__
             raise ValueError(f"`fn` must return a tensor like z, {z.dtype} of shape {tuple(z.shape)}, got {got}.")
         return fz
+
+    def repeat(self, z: Tensor, rate: Tensor, times: int) -> Tensor:
+        """`times` steps z ← (1 - rate) z + rate f(z), in one call where the map has one."""
+        if isinstance(self.fn, Repeatable) and not torch.is_grad_enabled() and bool((rate == 1).all()):
+            end = self.fn.repeat(z, times)
+            if end is not None:
+                return end
+        spread = self.inner.spread(rate, z)
+        for _ in range(times):
+            z = torch.lerp(z, self.evaluate(z), spread)
+        return z
 
     def distance_bound(self, z: Tensor, residual: Tensor) -> Tensor:
         """(problems,) an upper bound of ‖z - z*‖ given ‖z - f(z)‖, infinite where nothing is known of f."""

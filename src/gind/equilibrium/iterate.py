@@ -71,10 +71,14 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
 
 def _march(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution:
     """So many steps, with nothing measured."""
-    z, state = z0, solver.init(problem, z0)
     unknown = torch.full((problem.inner.count,), torch.nan, dtype=torch.float64, device=z0.device)
-    for _ in range(stop.max_steps):
-        z, state = solver.step(problem, Iterate(z, problem.evaluate(z), unknown), state)
+    rates = solver.rates(problem, z0.device)
+    if rates is not None and not bool(rates.momentum.any()):
+        z = problem.repeat(z0, rates.step, stop.max_steps)
+    else:
+        z, state = z0, solver.init(problem, z0)
+        for _ in range(stop.max_steps):
+            z, state = solver.step(problem, Iterate(z, problem.evaluate(z), unknown), state)
     return Solution(z.contiguous(), unknown, unknown, stop.max_steps, Status.UNMEASURED, stop.tol)
 
 

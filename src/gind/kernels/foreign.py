@@ -1,30 +1,56 @@
 """Calls from numba code to the edge loops in C, by address."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-__all__ = ["call_edges"]
+__all__ = ["call_edges", "call_moments"]
+
+_SIZE, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
+
+
+def _call(builder: Any, address: Any, arrays: Sequence[Any], sizes: Sequence[Any]) -> None:
+    """A function of `native/loops.h` with these arrays, of which empty ones are null, and sizes; all channels."""
+    pointers = []
+    for array in arrays:
+        there = builder.icmp_signed(">", array.nitems, _SIZE(0))
+        pointers.append(builder.select(there, builder.bitcast(array.data, _BYTES), ir.Constant(_BYTES, None)))
+    channels = sizes[1]
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES] * len(pointers) + [_SIZE] * (len(sizes) + 2))
+    builder.call(builder.inttoptr(address, kind.as_pointer()), [*pointers, *sizes, _SIZE(0), channels])
+
+
+def _unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    """The arrays after the address."""
+    kinds = signature.args
+    return [context.make_array(kinds[k])(context, builder, arguments[k]) for k in range(1, len(kinds))]
 
 
 @intrinsic
 def call_edges(typing_context, address, y, t, ptr, head, weight, out):
-    """The function of `native/loops.h` at this address, with u = t and all channels; an empty `weight` is null."""
+    """flux and its kin, with u = t."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args
-        size, byte = ir.IntType(64), ir.IntType(8).as_pointer()
-        arrays = [context.make_array(kinds[k])(context, builder, arguments[k]) for k in range(1, 7)]
-        pointers = [builder.bitcast(array.data, byte) for array in arrays]
-        weighted = builder.icmp_signed(">", arrays[4].nitems, size(0))
-        pointers[4] = builder.select(weighted, pointers[4], ir.Constant(byte, None))
-        nodes, channels = builder.extract_value(arrays[0].shape, 0), builder.extract_value(arrays[0].shape, 1)
-        kind = ir.FunctionType(ir.VoidType(), [byte] * 7 + [size] * 4)
-        function = builder.inttoptr(arguments[0], kind.as_pointer())
-        where = [pointers[k] for k in (0, 1, 1, 2, 3, 4, 5)]
-        builder.call(function, [*where, nodes, channels, size(0), channels])
+        y, t, *rest = _unpack(context, builder, signature, arguments)
+        sizes = [builder.extract_value(y.shape, k) for k in (0, 1)]
+        _call(builder, arguments[0], [y, t, t, *rest], sizes)
         return context.get_dummy_value()
 
     return types.void(types.int64, y, t, ptr, head, weight, out), generate
+
+
+@intrinsic
+def call_moments(typing_context, address, y, ptr, head, weight, batch, out, sums):
+    """moments or spread; sums (3, graphs, channels)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = _unpack(context, builder, signature, arguments)
+        y, sums = arrays[0], arrays[-1]
+        sizes = [*(builder.extract_value(y.shape, k) for k in (0, 1)), builder.extract_value(sums.shape, 1)]
+        _call(builder, arguments[0], arrays, sizes)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, y, ptr, head, weight, batch, out, sums), generate

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from gind.kernels import foreign, loops, prefetch, scalar, tile
+from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
 from gind.kernels.foreign import call_edges
+from gind.kernels.parts import BLOCK, gather, lerp, potentials
 from gind.kernels.scalar import FASTMATH
-from gind.kernels.tile import PANEL, ROWS, four_rows, one_row
+from gind.kernels.tile import PANEL
 
 __all__ = ["CODES", "PANEL", "conjugate_gradients", "descend"]
 
 CODES = ("CONVERGED", "MAX_STEPS", "STALLED", "NONFINITE", "ASK")
 CONVERGED, MAX_STEPS, STALLED, NONFINITE, ASK = range(5)
-_BLOCK = 128  # channels, as in `cpu`
-_CHECKSUM = loops.checksum(foreign, loops, prefetch, scalar, tile)
+_CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 # a sum may be cut into vectors: always in the same way, since no other thread has a part
 _SUMS = FASTMATH | {"reassoc"}
 _flux, _flux_jvp = loops.scatter(0, False, False), loops.scatter(1, False, False)  # the fused operators' own edge loops
@@ -31,81 +31,6 @@ _flux, _flux_jvp = loops.scatter(0, False, False), loops.scatter(1, False, False
 
 def _compile(function: Any, name: str) -> loops.Kernel:
     return loops.compile_as(f"{name}_{_CHECKSUM:08x}", function, parallel=False)
-
-
-# The map, part by part.
-
-
-@njit(fastmath=FASTMATH, error_model="numpy")
-def _resting(idle, first, last):
-    for i in range(first, min(last, len(idle))):
-        if not idle[i]:
-            return False
-    return len(idle) > 0
-
-
-@njit(fastmath=FASTMATH, error_model="numpy")
-def _multiply(a, first, last, panels, out):
-    """out = a @ B in these rows, B cut into panels."""
-    for j in range(len(panels)):
-        if last - first == ROWS:
-            four_rows(a, first, panels, j, out)  # type: ignore[call-arg]
-        else:
-            for i in range(first, last):
-                one_row(a, i, panels, j, out)  # type: ignore[call-arg]
-
-
-@njit(fastmath=FASTMATH, error_model="numpy")
-def _potentials(z, transposed, s, C, gain, batch, idle, y):
-    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty."""
-    nodes, injected, gained = len(z), len(C) > 0, len(gain) > 0
-    for first in range(0, nodes, ROWS):
-        last = min(nodes, first + ROWS)
-        if _resting(idle, first, last):
-            continue
-        _multiply(z, first, last, transposed, y)
-        for i in range(first, last):
-            row = y[i]
-            if injected:
-                given = C[i]
-                for c in range(len(row)):
-                    row[c] = given[c] + row[c] * s[i]
-            else:
-                for c in range(len(row)):
-                    row[c] *= s[i]
-            if gained:
-                own = gain[batch[i] if len(batch) else 0]
-                for c in range(len(row)):
-                    row[c] *= own[c]
-
-
-@njit(fastmath=FASTMATH, error_model="numpy")
-def _back(flux, s, gain, panels, mask, u, batch, idle, out):
-    """out = -m ⊙ ((s ⊙ ω ⊙ flux) K), or u + m ⊙ (...) if u is given; the flux is overwritten."""
-    nodes, masked, gained, added = len(flux), len(mask) > 0, len(gain) > 0, len(u) > 0
-    for first in range(0, nodes, ROWS):
-        last = min(nodes, first + ROWS)
-        if _resting(idle, first, last):
-            continue
-        for i in range(first, last):
-            row, factor = flux[i], s[i] if added else -s[i]
-            if gained:
-                own = gain[batch[i] if len(batch) else 0]
-                for c in range(len(row)):
-                    row[c] *= own[c]
-            for c in range(len(row)):
-                row[c] *= factor
-        _multiply(flux, first, last, panels, out)
-        for i in range(first, last):
-            row = out[i]
-            if masked:
-                kept = mask[i]
-                for c in range(len(row)):
-                    row[c] *= kept[c]
-            if added:
-                own = u[i]
-                for c in range(len(row)):
-                    row[c] += own[c]
 
 
 # Inner products, problem by problem.
@@ -187,12 +112,6 @@ def _judge(tol, patience, problems):
     return -1
 
 
-@njit(inline="always")
-def _lerp(a, b, weight, rest):
-    """As torch has it: a + weight (b - a), from the nearer end; `rest` is 1 - weight."""
-    return a + weight * (b - a) if weight < rest else b - rest * (b - a)
-
-
 @njit(fastmath=FASTMATH, error_model="numpy")
 def _advance(z, fz, x, step, momentum, batch, idle):
     """x' = z + step (f(z) - z), z' = x' + momentum (x' - x)."""
@@ -204,7 +123,7 @@ def _advance(z, fz, x, step, momentum, batch, idle):
         rest = z.dtype.type(1) - near
         here, there, last = z[i], fz[i], x[i]
         for c in range(len(here)):
-            new = _lerp(here[c], there[c], near, rest)
+            new = lerp(here[c], there[c], near, rest)
             here[c] = new + carry * (new - last[c])
             last[c] = new
 
@@ -223,12 +142,12 @@ def descend(in_c: bool) -> loops.Kernel:
         idle = np.zeros(len(batch), np.bool_)
         while True:
             _rest(done, batch, idle)
-            _potentials(z, transposed, s, C, before, batch, idle, y)
+            potentials(z, transposed, s, C, before, batch, idle, y)
             if in_c:
                 call_edges(address, y, y, ptr, head, weight, flux)  # type: ignore[call-arg]
             else:
-                _flux(y, y, y, ptr, head, weight, idle, flux, _BLOCK)
-            _back(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
+                _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
+            gather(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
             _measure(z, fz, batch, idle, eps, problems)
             for p in range(len(start)):
                 if start[p] < 0:
@@ -303,12 +222,12 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
                 if steps == max_steps or active == 0:
                     return steps
                 _rest(done, batch, idle)
-            _potentials(p, transposed, s, C[:0], before, batch, idle, t)
+            potentials(p, transposed, s, C[:0], before, batch, idle, t)
             if in_c:
                 call_edges(address, y, t, ptr, head, weight, flux)  # type: ignore[call-arg]
             else:
-                _flux_jvp(y, t, t, ptr, head, weight, idle, flux, _BLOCK)
-            _back(flux, s, after, panels, mask, p, batch, idle, ap)
+                _flux_jvp(y, t, t, ptr, head, weight, idle, flux, BLOCK)
+            gather(flux, s, after, panels, mask, p, batch, idle, ap)
             if once:
                 _turn(x, ap, factor, batch, idle)
                 return 0

@@ -38,9 +38,7 @@ class Phantom(Adjoint):
         if solution.status is Status.NONFINITE:
             return solution
         z = solution.value
-        damping = problem.inner.spread(problem.step_size(self.damping, z.device), z)
-        for _ in range(self.steps):
-            z = torch.lerp(z, problem.fn(z), damping)
+        z = problem.repeat(z, problem.step_size(self.damping, z.device), self.steps)
         steps = solution.steps + self.steps
         if solution.status is Status.UNMEASURED:
             return dataclasses.replace(solution, value=z, steps=steps)
