@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 from cases import make_input, make_layer
-from graphs import MODEST, Given, givens
+from graphs import MODEST, Given, batched, givens, make_graph, some_graph, some_graph_index
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 import gind
-from gind.diffusion.map import DiffusionEnergy, LiveMap, inner_product
+from gind.diffusion.map import DiffusionEnergy, inner_product
 from gind.equilibrium import GradientReport, Problem, Solution, Status
 from gind.kernels import onecall
 from gind.kernels.onecall import switched_off
@@ -49,18 +49,6 @@ def both(layer: gind.Diffusion, fn: DiffusionEnergy, z0: Tensor | None = None) -
         assert used(fn)
         with switched_off():
             return one, layer.solve(dataclasses.replace(fn), z0)
-
-
-def batched(g: Given, copies: int) -> gind.Graph:
-    """Some copies of a graph, their nodes interleaved, and one graph without nodes."""
-    index = torch.cat([copies * g.edge_index + k for k in range(copies)], dim=1)
-    weight = None if g.edge_weight is None else g.edge_weight.repeat(copies)
-    batch = torch.arange(copies).repeat(g.num_nodes)
-    return gind.Graph.from_edge_index(index, copies * g.num_nodes, weight, batch, num_graphs=copies + 1)
-
-
-def make_graph(g: Given, copies: int) -> gind.Graph:
-    return gind.Graph.from_edge_index(g.edge_index, g.num_nodes, g.edge_weight) if copies == 0 else batched(g, copies)
 
 
 def agree(one: Solution, general: Solution, graph: gind.Graph) -> None:
@@ -162,11 +150,6 @@ def test_gradients_agree_with_the_general_loop(g: Given, option: str, copies: in
         torch.testing.assert_close(a, c, rtol=1e-7, atol=1e-8)
 
 
-def some_graph() -> gind.Graph:
-    index = torch.randint(20, (2, 50), generator=torch.Generator().manual_seed(0))
-    return gind.Graph.from_edge_index(index, 20, torch.rand(50, generator=torch.Generator().manual_seed(1)))
-
-
 def test_gradient_against_finite_differences() -> None:
     graph = some_graph()
     layer = make_layer(2.0, 3, F64, stop=gind.Stop(1e-12, 1000), adjoint=gind.Implicit(gind.Stop(1e-12)))
@@ -180,7 +163,7 @@ def test_edge_loops_of_both_kinds(dtype: torch.dtype, monkeypatch: pytest.Monkey
     graph, layer = batched(Given(some_graph_index(), 20, None), 3), make_layer(3.0, 5, dtype)
     fn = bind(layer, make_input(60, 5, dtype), graph)
     one, general = both(layer, fn)
-    monkeypatch.setattr(onecall, "_address", lambda name, dtype: 0)
+    monkeypatch.setattr(onecall, "address", lambda name, dtype: 0)
     numba, _ = both(layer, fn)
     agree(numba, general, graph)
     agree(numba, one, graph)
@@ -246,10 +229,6 @@ def test_rounding_errors_end_a_solve(norm: float) -> None:
     assert bool((distance <= one.bound + general.bound).all())
 
 
-def some_graph_index() -> Tensor:
-    return torch.randint(20, (2, 50), generator=torch.Generator().manual_seed(0))
-
-
 def test_a_problem_does_not_see_the_others() -> None:
     """Bit for bit: a graph in a batch, and alone."""
     index = some_graph_index()
@@ -311,67 +290,3 @@ def test_hessian_products_agree(option: str) -> None:
     product = fn.hessian(z)(u.requires_grad_())
     assert product.requires_grad
     torch.testing.assert_close(product.detach(), one)
-
-
-LIVE: dict[str, dict[str, Any]] = {
-    "layer": {"edge_norm": gind.LiveNorm("layer")},
-    "instance": {"edge_norm": gind.LiveNorm("instance"), "flux_gain": 2.0},
-    "pulled": {"edge_norm": gind.LiveNorm("layer"), "regularizer": gind.LaplacianStep(0.3), "scaling": gind.Row()},
-    "constant": {"regularizer": gind.LaplacianStep(0.3), "flux_channels": 19},
-    "frozen": {"regularizer": gind.LaplacianStep(0.1), "edge_norm": gind.FrozenNorm("instance", "before")},
-    "dropout": {"edge_norm": gind.LiveNorm("layer"), "dropout": 0.4},
-}
-
-
-@MODEST
-@given(givens(), st.sampled_from(sorted(LIVE)), st.sampled_from([F32, F64]), st.sampled_from([0, 1, 3]), st.booleans())
-def test_many_steps_in_one_call_are_the_steps_one_by_one(
-    g: Given, option: str, dtype: torch.dtype, copies: int, warm: bool
-) -> None:
-    graph = make_graph(g, copies)
-    layer = make_layer(2.0, 5, dtype, alpha=0.3, **LIVE[option])
-    torch.manual_seed(3)  # the dropout mask
-    fn = layer.bind(make_input(graph.num_nodes, 5, dtype), graph)
-    assert isinstance(fn, LiveMap)
-    z = make_input(graph.num_nodes, 5, dtype, seed=1) if warm else torch.zeros(graph.num_nodes, 5, dtype=dtype)
-    with torch.no_grad():
-        many = fn.repeat(z, 6)
-        assert many is not None
-        with switched_off():
-            assert fn.repeat(z, 6) is None
-            for _ in range(6):
-                z = fn(z)
-    torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
-
-
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("in_c", [False, True])
-def test_many_steps_with_edge_loops_of_both_kinds(directed: bool, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = gind.Graph.from_edge_index(some_graph_index(), 20, directed=directed)
-    layer = make_layer(2.0, 5, F64, **LIVE["pulled"])
-    fn = layer.bind(make_input(20, 5), graph)
-    assert isinstance(fn, LiveMap)
-    if not in_c:
-        monkeypatch.setattr(onecall, "_address", lambda name, dtype: 0)
-    z = torch.zeros(20, 5, dtype=F64)
-    with torch.no_grad():
-        many = fn.repeat(z, 9)
-        for _ in range(9):
-            z = fn(z)
-    assert many is not None
-    torch.testing.assert_close(many, z, rtol=1e-11, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"edge_norm": gind.LiveNorm("layer", "before")},
-        {"regularizer": gind.Decorrelation(0.1)},
-        {"edge_norm": gind.LiveNorm(), "activation": "identity"},
-    ],
-)
-def test_steps_that_no_call_covers_are_declined(options: dict[str, Any]) -> None:
-    fn = make_layer(2.0, 5, F64, **options).bind(make_input(20, 5), some_graph())
-    assert isinstance(fn, LiveMap)
-    with torch.no_grad():
-        assert fn.repeat(torch.zeros(20, 5, dtype=F64), 3) is None

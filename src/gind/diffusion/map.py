@@ -15,7 +15,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from gind.diffusion import onecall
+from gind.diffusion import onecall, steps
 from gind.diffusion.edge_norm import EdgeNorm, Gains, LiveNorm
 from gind.diffusion.regularize import StepRegularizer
 from gind.diffusion.spectral import spectral_bound
@@ -25,6 +25,7 @@ from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments, diffuse_secant
 from gind.kernels.onecall import Layer
+from gind.kernels.steps import Steps
 
 __all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product"]
 
@@ -115,11 +116,11 @@ class LiveMap(DiffusionMap, Repeatable):
 
     def repeat(self, z: Tensor, times: int) -> Tensor | None:
         """In compiled code on the CPU, where there is some for these options and it pays."""
-        return onecall.march(self._layer, self, z, times) if onecall.marches(self) else None
+        return steps.repeat(self._steps, self, z, times) if steps.covered(self) else None
 
     @functools.cached_property
-    def _layer(self) -> Layer:
-        return onecall.make_layer(self)
+    def _steps(self) -> Steps:
+        return steps.make_steps(self)
 
     def _update(self, y: Tensor) -> Tensor:
         """f from the potentials."""

@@ -1,7 +1,7 @@
-"""Whole solves of a `DiffusionEnergy`, and many steps of a `LiveMap`, in one call of compiled code, where it pays.
+"""Whole solves of a `DiffusionEnergy` in one call of compiled code, where there is some and it pays.
 
-The maps' own methods define what is computed. Not covered, and left to the general loops: a Laplacian term,
-decorrelation, statistics before σ, the identity as σ, other devices and inner products than one per graph.
+The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term, the
+identity as σ, other devices and inner products than one per graph.
 """
 
 from __future__ import annotations
@@ -11,39 +11,30 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor
 
-from gind.diffusion.edge_norm import LiveNorm
-from gind.diffusion.regularize import LaplacianStep
 from gind.equilibrium import Status
 from gind.equilibrium.descent import Descended, Descent
 from gind.equilibrium.energy import Map
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.equilibrium.linear import Operator
 from gind.graph import Graph
-from gind.kernels.onecall import Layer, Live, worthwhile
+from gind.kernels.onecall import Layer, worthwhile
 
 if TYPE_CHECKING:
     from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap
 
-__all__ = ["Hessian", "covered", "descend", "make_layer", "march", "marches"]
+__all__ = ["Hessian", "covered", "descend", "make_layer", "served"]
 
 
 def covered(fn: DiffusionEnergy) -> bool:
     """Whether the compiled code can and should be used here and now."""
-    return not fn.eta and _served(fn)
+    return not fn.eta and served(fn)
 
 
-def marches(fn: LiveMap) -> bool:
-    """The same for the steps of a map without an energy."""
-    norm = fn.edge_norm
-    normed = norm is None or not norm.live or (isinstance(norm, LiveNorm) and norm.place == "after")
-    return normed and (fn.regularizer is None or isinstance(fn.regularizer, LaplacianStep)) and _served(fn)
-
-
-def _served(fn: DiffusionMap) -> bool:
+def served(fn: DiffusionMap) -> bool:
+    """What all compiled code asks of a map."""
     tensors = (fn.K, fn.C, fn.s)
     return (
         fn.activation == "tanh"
-        and not torch.is_grad_enabled()
         and worthwhile(fn.graph.num_nodes, fn.graph.num_edges, *fn.K.shape)
         and all(tensor.device.type == "cpu" and tensor.dtype == fn.C.dtype for tensor in tensors)
         and fn.C.dtype in (torch.float32, torch.float64)
@@ -67,21 +58,6 @@ def descend(layer: Layer, fn: DiffusionEnergy, z0: Tensor, descent: Descent, inn
     stop = (float(descent.stop.tol), descent.stop.max_steps, descent.patience)
     end = layer.descend(z0, (descent.step, descent.momentum), stop, fn.rounding)
     return Descended(end.z, end.absolute, end.relative, end.steps, Status[end.status])
-
-
-def march(layer: Layer, fn: LiveMap, z: Tensor, times: int) -> Tensor | None:
-    """See `Repeatable.repeat`."""
-    if z.shape != (fn.graph.num_nodes, fn.K.shape[1]) or z.dtype != fn.K.dtype:
-        return None
-    pull = None
-    if isinstance(fn.regularizer, LaplacianStep):
-        pull = fn.regularizer.eta * fn.regularizer.factor(fn.s, fn.graph)
-    live = None
-    if isinstance(fn.edge_norm, LiveNorm):
-        assert fn.gamma is not None
-        kind = "deviation" if fn.edge_norm.deviates(fn.graph) else fn.edge_norm.flavor
-        live = Live(fn.gamma, fn.edge_norm.mass(fn.graph), kind, fn.graph.directed, fn.edge_norm.eps)
-    return layer.march(z, pull, live, fn.alpha, times)
 
 
 @final

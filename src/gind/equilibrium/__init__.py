@@ -3,6 +3,7 @@
 from gind.equilibrium.adjoints import Adjoint, Implicit, Phantom, Unrolled
 from gind.equilibrium.energy import Contraction, Energy, Problem
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
+from gind.equilibrium.precondition import Preconditioner
 from gind.equilibrium.solution import (
     ConvergenceError,
     ConvergenceWarning,
@@ -33,6 +34,7 @@ __all__ = [
     "NewtonCG",
     "Phantom",
     "Picard",
+    "Preconditioner",
     "Problem",
     "Solution",
     "Solver",

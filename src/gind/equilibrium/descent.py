@@ -35,4 +35,4 @@ class Repeatable(abc.ABC):
 
     @abc.abstractmethod
     def repeat(self, z: Tensor, times: int) -> Tensor | None:
-        """f(... f(z)), or None where there is no faster way than one by one; called without gradient."""
+        """f(... f(z)), or None where there is no faster way than one by one."""

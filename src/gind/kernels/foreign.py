@@ -25,8 +25,8 @@ def _call(builder: Any, address: Any, arrays: Sequence[Any], sizes: Sequence[Any
 
 def _unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
     """The arrays after the address."""
-    kinds = signature.args
-    return [context.make_array(kinds[k])(context, builder, arguments[k]) for k in range(1, len(kinds))]
+    pairs = list(zip(signature.args, arguments, strict=True))[1:]
+    return [context.make_array(kind)(context, builder, given) for kind, given in pairs if isinstance(kind, types.Array)]
 
 
 @intrinsic
@@ -43,14 +43,13 @@ def call_edges(typing_context, address, y, t, ptr, head, weight, out):
 
 
 @intrinsic
-def call_moments(typing_context, address, y, ptr, head, weight, batch, out, sums):
-    """moments or spread; sums (3, graphs, channels)."""
+def call_moments(typing_context, address, y, a, b, c, d, e, f, graphs):
+    """moments, spread and moments_vjp: y and six arrays in the order of their C functions."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = _unpack(context, builder, signature, arguments)
-        y, sums = arrays[0], arrays[-1]
-        sizes = [*(builder.extract_value(y.shape, k) for k in (0, 1)), builder.extract_value(sums.shape, 1)]
+        sizes = [*(builder.extract_value(arrays[0].shape, k) for k in (0, 1)), arguments[-1]]
         _call(builder, arguments[0], arrays, sizes)
         return context.get_dummy_value()
 
-    return types.void(types.int64, y, ptr, head, weight, batch, out, sums), generate
+    return types.void(types.int64, y, a, b, c, d, e, f, types.int64), generate

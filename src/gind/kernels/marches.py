@@ -6,6 +6,9 @@ with ω = γ over the spread of σ in this very step. What it computes is define
 
 Without a mask, and from z = 0, every z is xK: its potentials are s ⊙ xKKᵀ + C, and x ← (1 - α) x' - α s ω Gᵀwσ(·) has
 one product less per step (`reduced`).
+
+`retreat` carries a gradient back through steps that were recorded. There the start z₀ = x₀K is a constant, whatever K
+does: of z = base K₀ + (x - base)K only the second part moves with K, and `base` is what steps without flux make of x₀.
 """
 
 import functools
@@ -16,39 +19,75 @@ from numba import njit
 
 from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
 from gind.kernels.foreign import call_edges, call_moments
-from gind.kernels.parts import BLOCK, gather, lerp, potentials
+from gind.kernels.parts import BLOCK, gather, lerp, multiply, potentials
 from gind.kernels.scalar import FASTMATH
+from gind.kernels.tile import ROWS
 
-__all__ = ["KINDS", "march"]
+__all__ = ["KINDS", "march", "retreat"]
 
 KINDS = ("none", "deviation", "layer", "instance")
 DEVIATION, LAYER, INSTANCE = 1, 2, 3
 _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 _flux, _linear = loops.scatter(0, False, False), loops.scatter(0, True, False)
-_spread = loops.moments(False, False, False)
+_spread, _spread_vjp = loops.moments(False, False, False), loops.moments_vjp(False, False)
+_jvp = loops.scatter(1, False, False)
+_TINY = np.finfo(np.float64).tiny
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _spread_of(sums, norm, g, c):
+    """What γ is divided by, in graph g and channel c: see `LiveNorm.scale`."""
+    _, mass, kind, width, centered, eps = norm
+    if kind == INSTANCE:
+        return math.sqrt(sums[1, g, c] / max(mass[g], _TINY) + eps)
+    first, square = 0.0, 0.0
+    for k in range(sums.shape[2]):
+        first += sums[0, g, k]
+        square += sums[1, g, k]
+    if kind == LAYER:
+        return math.sqrt(square / max(mass[g], _TINY) / width + eps)
+    count = max(mass[g] * width, 1.0)
+    variance = square / count - ((first / count) ** 2 if centered else 0.0)
+    return math.sqrt(max(variance, _TINY)) + eps
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
 def _live_gain(sums, norm, after, gain):
-    """ω = γ over the spread, times the constant gain: see `LiveNorm.scale`. Padded channels have γ = 0."""
-    gamma, mass, kind, width, centered, eps = norm
+    """ω = γ over the spread, times the constant gain. Padded channels have γ = 0."""
+    gamma, kind = norm[0], norm[2]
     for g in range(len(gain)):
-        first, square = 0.0, 0.0
-        for c in range(gain.shape[1]):
-            first += sums[0, g, c]
-            square += sums[1, g, c]
-        if kind == DEVIATION:
-            count = max(mass[g] * width, 1.0)
-            variance = square / count - ((first / count) ** 2 if centered else 0.0)
-            spread = math.sqrt(max(variance, np.finfo(np.float64).tiny)) + eps
-        else:
-            spread = math.sqrt(square / max(mass[g], np.finfo(np.float64).tiny) / width + eps)
+        spread = _spread_of(sums, norm, g, 0)
         for c in range(gain.shape[1]):
             if kind == INSTANCE:
-                spread = math.sqrt(sums[1, g, c] / max(mass[g], np.finfo(np.float64).tiny) + eps)
+                spread = _spread_of(sums, norm, g, c)
             gain[g, c] = gamma[c] / gamma.dtype.type(spread)
             if len(after):
                 gain[g, c] *= after[g, c]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _live_gain_vjp(sums, norm, after, gain, slope, slope_gamma, cotangent):
+    """From ∂L/∂ω: adds ∂L/∂γ to `slope_gamma`, and sets those of the moments."""
+    mass, kind, width, centered, eps = norm[1], norm[2], norm[3], norm[4], norm[5]
+    for g in range(len(gain)):
+        spread = _spread_of(sums, norm, g, 0)
+        total, first = 0.0, 0.0  # ∂L/∂spread, and Σwσ
+        for c in range(gain.shape[1]):
+            own = _spread_of(sums, norm, g, c) if kind == INSTANCE else spread
+            slope_gamma[c] += slope[g, c] / own * (after[g, c] if len(after) else 1.0)
+            part = -slope[g, c] * gain[g, c] / own
+            total += part
+            first += sums[0, g, c]
+            cotangent[0, g, c] = 0
+            cotangent[1, g, c] = part / (2 * own) / max(mass[g], _TINY)
+            cotangent[2, g, c] = 0
+        if kind == LAYER:
+            cotangent[1, g, :] = total / (2 * spread) / max(mass[g], _TINY) / width
+        elif kind == DEVIATION:
+            count, root = max(mass[g] * width, 1.0), spread - eps
+            variance = total / (2 * root) if root * root > 2 * _TINY else 0.0
+            cotangent[1, g, :] = variance / count
+            cotangent[0, g, :] = -2 * variance * first / count / count if centered else 0.0
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -76,37 +115,54 @@ def _mix_flux(x, flux, s, gain, batch, alpha):
                 here[c] = lerp(here[c], there[c] * factor, alpha, rest)
 
 
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _scale_rows(a, factor, out):
+    for i in range(len(a)):
+        for c in range(a.shape[1]):
+            out[i, c] = factor[i] * a[i, c]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _take_rows(z, factor, a):
+    """z ← z - factor ⊙ a."""
+    for i in range(len(z)):
+        for c in range(z.shape[1]):
+            z[i, c] -= factor[i] * a[i, c]
+
+
 @functools.cache
 def march(in_c: bool) -> loops.Kernel:
-    """So many steps from z, in place; `addresses` are those of flux, linear flux and spread."""
+    """So many steps from z, in place; `addresses` are those of flux, linear flux, spread.
 
-    def kernel(addresses, layer, z, pull, norm, alpha, steps, reduced):
+    `records` hold z', y, flux, ω, moments and (if `base` is given) base' of every step, or nothing.
+    """
+
+    def kernel(addresses, layer, z, base, pull, norm, alpha, steps, reduced, records):
         panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
-        kind = norm[2]
-        y, flux, fz = np.empty_like(C), np.empty_like(C), np.empty_like(z)
-        graphs = len(norm[1]) if kind else 0
-        gain, sums, idle = (
-            np.empty((graphs, C.shape[1]), C.dtype),
-            np.empty((3, graphs, C.shape[1])),
-            np.zeros(0, np.bool_),
-        )
-        pulled = np.empty_like(z) if len(pull) else z[:0]
-        for _ in range(steps):
-            if len(pull):
-                for i in range(len(z)):
-                    for c in range(z.shape[1]):
-                        pulled[i, c] = s[i] * z[i, c]
-                if in_c:
-                    call_edges(addresses[1], pulled, pulled, ptr, head, weight, fz)  # type: ignore[call-arg]
-                else:
-                    _linear(pulled, pulled, pulled, ptr, head, weight, idle, fz, BLOCK)
-                for i in range(len(z)):
-                    for c in range(z.shape[1]):
-                        z[i, c] -= pull[i] * fz[i, c]
+        kind, graphs, channels = norm[2], len(norm[1]), C.shape[1]
+        idle, fz = np.zeros(0, np.bool_), np.empty_like(z)
+        y, flux, moved = np.empty_like(C), np.empty_like(C), np.empty_like(C)
+        gain, sums = np.empty((graphs, channels), C.dtype), np.empty((3, graphs, channels))
+        pulled, rest = np.empty_like(z) if len(pull) else z[:0], z.dtype.type(1) - alpha
+        for k in range(steps):
+            for state in (z, base):
+                if len(pull) and len(state):
+                    _scale_rows(state, s, pulled)
+                    if in_c:
+                        call_edges(addresses[1], pulled, pulled, ptr, head, weight, fz)  # type: ignore[call-arg]
+                    else:
+                        _linear(pulled, pulled, pulled, ptr, head, weight, idle, fz, BLOCK)
+                    _take_rows(state, pull, fz)
+            if len(base):
+                records[5][k] = base
+                base *= rest
+            if len(records[0]):
+                records[0][k] = z
+                y, flux, gain, sums = records[1][k], records[2][k], records[3][k], records[4][k]
             potentials(z, transposed, s, C, before, batch, idle, y)
             if kind:
                 if in_c:
-                    call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums)  # type: ignore[call-arg]
+                    call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums, graphs)  # type: ignore[call-arg]
                 else:
                     _spread(y, ptr, head, weight, batch, flux, sums, BLOCK)
                 _live_gain(sums, norm, after, gain)
@@ -118,7 +174,84 @@ def march(in_c: bool) -> loops.Kernel:
             if reduced:
                 _mix_flux(z, flux, s, own, batch, alpha)
             else:
-                gather(flux, s, own, panels, mask, fz[:0], batch, idle, fz)
+                if len(records[0]):
+                    moved[:] = flux
+                sent = moved if len(records[0]) else flux
+                gather(sent, s, own, panels, mask, fz[:0], batch, idle, fz)
                 _mix(z, fz, alpha)
 
     return loops.compile_as(f"march_{in_c}_{_CHECKSUM:08x}", kernel, parallel=False)
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _split(flux, s, gain, batch, back, slope, t):
+    """From ∂L/∂(-s ω flux): ∂L/∂ω per graph and channel, and t = ∂L/∂flux."""
+    slope[:] = 0
+    for i in range(len(flux)):
+        g = batch[i] if len(batch) else 0
+        for c in range(flux.shape[1]):
+            own = -s[i] * back[i, c]
+            t[i, c] = own * gain[g, c] if len(gain) else own
+            if len(slope):
+                slope[g, c] += own * flux[i, c]
+
+
+@functools.cache
+def retreat(in_c: bool) -> loops.Kernel:
+    """∂L/∂z before recorded steps from `grad`, the one after them, in place.
+
+    `addresses` are those of flux_jvp, linear flux, moments_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
+    `reduced` the cotangent of f and the flux as it meets K; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
+    caller to do for all steps at once. There is no gain before σ.
+    """
+
+    def kernel(addresses, layer, grad, pull, norm, alpha, reduced, records, slopes):
+        panels, transposed, C, s, _, after, mask, ptr, head, weight, batch = layer
+        kind, graphs, channels = norm[2], len(norm[1]), C.shape[1]
+        idle, rest = np.zeros(0, np.bool_), grad.dtype.type(1) - alpha
+        back, t, extra = np.empty_like(C), np.empty_like(C), np.empty_like(C)
+        slope, cotangent = np.zeros((graphs, channels)), np.zeros((3, graphs, channels), C.dtype)
+        step, pulled = np.empty_like(grad), np.empty_like(grad)
+        all_y, all_f, all_moved, slope_gamma = slopes
+        for k in range(len(records[0]) - 1, -1, -1):
+            y, flux, gain, sums = records[1][k], records[2][k], records[3][k], records[4][k]
+            own, slope_y = gain if kind else after, all_y[k]
+            for i in range(len(grad)):
+                for c in range(grad.shape[1]):
+                    step[i, c] = alpha * grad[i, c] * (mask[i, c] if len(mask) else grad.dtype.type(1))
+                    grad[i, c] *= rest
+            if reduced:
+                _split(flux, s, own, batch, step, slope, t)
+            else:
+                all_f[k] = step
+                for first in range(0, len(step), ROWS):
+                    multiply(step, first, min(first + ROWS, len(step)), transposed, back)
+                _split(flux, s, own, batch, back, slope, t)
+                for i in range(len(flux)):
+                    g = batch[i] if len(batch) else 0
+                    for c in range(channels):
+                        all_moved[k, i, c] = -s[i] * flux[i, c] * (own[g, c] if len(own) else grad.dtype.type(1))
+            if in_c:
+                call_edges(addresses[0], y, t, ptr, head, weight, slope_y)  # type: ignore[call-arg]
+            else:
+                _jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
+            if kind:
+                _live_gain_vjp(sums, norm, after, gain, slope, slope_gamma, cotangent)
+                if in_c:
+                    call_moments(addresses[2], y, cotangent, ptr, head, weight, batch, extra, graphs)
+                else:
+                    _spread_vjp(y, cotangent, ptr, head, weight, batch, extra, BLOCK)
+                slope_y += extra
+            _scale_rows(slope_y, s, back)
+            for first in range(0, len(step), ROWS):
+                multiply(back, first, min(first + ROWS, len(step)), transposed if reduced else panels, step)
+            grad += step
+            if len(pull):
+                _scale_rows(grad, pull, pulled)
+                if in_c:
+                    call_edges(addresses[1], pulled, pulled, ptr, head, weight, step)
+                else:
+                    _linear(pulled, pulled, pulled, ptr, head, weight, idle, step, BLOCK)
+                _take_rows(grad, s, step)
+
+    return loops.compile_as(f"retreat_{in_c}_{_CHECKSUM:08x}", kernel, parallel=False)

@@ -10,7 +10,7 @@ import ctypes
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gind.kernels.op import has_numba, implementation
 
-__all__ = ["Ending", "Layer", "Live", "switched_off", "worthwhile"]
+__all__ = ["Ending", "Layer", "address", "switched_off", "worthwhile"]
 
 # (nodes + edges) x channels. One call is faster at all sizes measured if the general loops have one thread too; above
 # this limit by less than the factor of 2 that a second thread can bring them. See decision 0011.
@@ -44,7 +44,7 @@ def worthwhile(nodes: int, edges: int, flux_channels: int, channels: int) -> boo
 
 
 @functools.cache
-def _address(name: str, dtype: torch.dtype) -> int:
+def address(name: str, dtype: torch.dtype) -> int:
     """Of an edge loop in C such as flux_tanh; 0 if numba serves."""
     if implementation("cpu") != "gind.kernels.compiled":
         return 0
@@ -60,19 +60,6 @@ class Ending(NamedTuple):
     relative: Tensor
     steps: int
     status: str
-
-
-class Live(NamedTuple):
-    """A normalization by the spread of the flux in the same step: `LiveNorm` after σ."""
-
-    gamma: Tensor
-    """(H,)"""
-    mass: Tensor
-    """(graphs,) float64: what the edges count"""
-    kind: str
-    """one of `marches.KINDS` but the first"""
-    centered: bool
-    eps: float
 
 
 @final
@@ -97,17 +84,17 @@ class Layer:
 
         self._solves = solves
         self.lanes = solves.PANEL // K.element_size()
-        self.channels, self.problems = K.shape[1], problems
-        self.wide = wide = self._padded(self._padded(K.detach(), 1), 0)
+        (self.rows, self.channels), self.problems = K.shape, problems
+        self.wide = wide = self.padded(self.padded(K.detach(), 1), 0)
         rows, columns = wide.shape
         nothing = C.new_empty(0, rows)
         self.constants = (
             wide.view(rows, -1, self.lanes).transpose(0, 1).contiguous(),
             wide.view(-1, self.lanes, columns).transpose(1, 2).contiguous(),
-            self._padded(C.detach(), 1),
+            self.padded(C.detach(), 1),
             s.detach().reshape(-1).contiguous(),
-            *(nothing if gain is None else self._padded(gain.detach(), 1) for gain in gains),
-            C.new_empty(0, columns) if mask is None else self._padded(mask, 1),
+            *(nothing if gain is None else self.padded(gain.detach(), 1) for gain in gains),
+            C.new_empty(0, columns) if mask is None else self.padded(mask, 1),
             *(tensor.contiguous() for tensor in edges),
             edges[0].new_empty(0) if batch is None else batch.contiguous(),
         )
@@ -125,9 +112,9 @@ class Layer:
         `rates` are step and momentum of each problem, `stop` is tolerance, steps and patience. `allowance` gives the
         size of rounding errors at a point; it is asked where a residual has stopped falling.
         """
-        address, codes = _address("flux_tanh", z0.dtype), self._solves.CODES
-        kernel = functools.partial(self._solves.descend(address > 0), address, self.arrays)
-        z = self._padded(z0.detach(), 1).clone()
+        place, codes = address("flux_tanh", z0.dtype), self._solves.CODES
+        kernel = functools.partial(self._solves.descend(place > 0), place, self.arrays)
+        z = self.padded(z0.detach(), 1).clone()
         x = z.clone()
         tol, max_steps, patience = stop
         step, momentum = (rate.to(z.dtype).contiguous().numpy() for rate in rates)
@@ -141,60 +128,36 @@ class Layer:
         rest = (step, momentum, float(tol), torch.finfo(z.dtype).eps)
         code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems)
         while codes[code] == "ASK":
-            allowed.copy_(allowance(self._narrow(z)))
+            allowed.copy_(allowance(self.narrow(z)))
             code, steps = kernel(z.numpy(), x.numpy(), *rest, steps, max_steps, patience, problems)
-        return Ending(self._narrow(z), absolute, relative, steps, codes[code])
-
-    def march(self, z0: Tensor, pull: Tensor | None, live: Live | None, alpha: float, steps: int) -> Tensor:
-        """So many times z ← (1 - α) z' + α f(z'), z' = z - pull ⊙ Gᵀw G(s z), from z0; `live` sets ω in every step."""
-        from gind.kernels import marches
-
-        panels, transposed, C, s, *_, mask, _, _, _, _ = self.constants
-        reduced = len(mask) == 0 and not bool(z0.any())
-        if reduced:
-            z, product = torch.zeros_like(C), self.wide @ self.wide.T
-            transposed = product.view(-1, self.lanes, len(product)).transpose(1, 2).contiguous()
-        else:
-            z = self._padded(z0.detach(), 1).clone()
-        layer = (panels.numpy(), transposed.numpy(), *self.arrays[2:])
-        pulls = s.new_empty(0) if pull is None else pull.detach().reshape(-1).contiguous()
-        addresses = tuple(_address(name, z.dtype) for name in ("flux_tanh", "flux_identity", "spread_tanh"))
-        kernel = marches.march(all(addresses))
-        norm = self._norm(live, marches.KINDS)
-        kernel(addresses, layer, z.numpy(), pulls.numpy(), norm, z.numpy().dtype.type(alpha), steps, reduced)
-        return self._narrow(z @ self.wide if reduced else z)
-
-    def _norm(self, live: Live | None, kinds: tuple[str, ...]) -> tuple[Any, ...]:
-        if live is None:
-            return (self.arrays[3][:0], self.constants[3].new_empty(0, dtype=torch.float64).numpy(), 0, 1.0, False, 0.0)
-        gamma = self._padded(live.gamma.detach()[None], 1)[0]
-        arrays = (gamma.contiguous().numpy(), live.mass.contiguous().numpy())
-        return (*arrays, kinds.index(live.kind), float(len(live.gamma)), live.centered, live.eps)
+        return Ending(self.narrow(z), absolute, relative, steps, codes[code])
 
     def product(self, y: Tensor, u: Tensor) -> Tensor:
         """The Hessian at potentials y (with gain) times u."""
-        x = torch.zeros_like(wide := self._padded(u.detach(), 1))
+        x = torch.zeros_like(wide := self.padded(u.detach(), 1))
         self._run(y, x, wide, torch.zeros(self.problems, dtype=torch.float64), 0, True)
-        return self._narrow(x)
+        return self.narrow(x)
 
     def conjugate_gradients(self, y: Tensor, rhs: Tensor, target: Tensor, max_steps: int) -> tuple[Tensor, Tensor, int]:
         """x, what is left of rhs, and the number of products, until ‖left‖ ≤ target in each problem."""
-        left = self._padded(rhs.detach(), 1).clone()
+        left = self.padded(rhs.detach(), 1).clone()
         x = torch.zeros_like(left)
         steps = self._run(y, x, left, target.square(), max_steps, False)
-        return self._narrow(x), self._narrow(left), steps
+        return self.narrow(x), self.narrow(left), steps
 
     def _run(self, y: Tensor, x: Tensor, r: Tensor, target: Tensor, max_steps: int, once: bool) -> int:
-        tensors = (self._padded(y, 1), x, r, target)
-        address, arrays = _address("flux_jvp_tanh", y.dtype), (tensor.numpy() for tensor in tensors)
-        steps: int = self._solves.conjugate_gradients(address > 0)(address, self.arrays, *arrays, max_steps, once)
+        tensors = (self.padded(y, 1), x, r, target)
+        place, arrays = address("flux_jvp_tanh", y.dtype), (tensor.numpy() for tensor in tensors)
+        steps: int = self._solves.conjugate_gradients(place > 0)(place, self.arrays, *arrays, max_steps, once)
         return steps
 
-    def _padded(self, x: Tensor, dim: int) -> Tensor:
+    def padded(self, x: Tensor, dim: int) -> Tensor:
+        """x with zeros up to whole panels."""
         short = -x.shape[dim] % self.lanes
         if not short:
             return x.contiguous()
         return F.pad(x, (0, short) if dim == 1 else (0, 0, 0, short))
 
-    def _narrow(self, z: Tensor) -> Tensor:
+    def narrow(self, z: Tensor) -> Tensor:
+        """Without the zeros."""
         return z[:, : self.channels].contiguous()

@@ -11,6 +11,7 @@ from gind.equilibrium.adjoints.base import Adjoint, Solve
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.iterate import iterate
 from gind.equilibrium.linear import LinearSolution, conjugate_gradients
+from gind.equilibrium.precondition import Preconditioner, prepare
 from gind.equilibrium.solution import ConvergenceWarning, GradientReport, Solution, Status, Stop
 from gind.equilibrium.solvers.anderson import Anderson
 
@@ -28,6 +29,8 @@ class Implicit(Adjoint):
     """
 
     stop: Stop = dataclasses.field(default_factory=lambda: Stop(1e-6, 1000))
+    preconditioner: Preconditioner | None = None
+    """of the conjugate gradients"""
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:
         """The solve without gradient, one application of f with it, and the adjoint solve on the way back."""
@@ -49,7 +52,10 @@ class Implicit(Adjoint):
         with torch.no_grad():
             if isinstance(problem.fn, Energy):
                 rhs, operator = problem.fn.project(cotangent), problem.fn.hessian(z)
-                u, residual, steps = conjugate_gradients(operator, rhs, inner, self.stop.tol, self.stop.max_steps)
+                helped = prepare(self.preconditioner, problem)
+                u, residual, steps = conjugate_gradients(
+                    operator, rhs, inner, self.stop.tol, self.stop.max_steps, precondition=helped
+                )
                 # products with the Hessian are off by rounding of about L times the precision
                 floor = 4 * torch.finfo(z.dtype).eps * float(problem.fn.smoothness.max())
             else:

@@ -1,7 +1,7 @@
 """Newton's method with conjugate gradients and a line search on the energy."""
 
 import dataclasses
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -9,9 +9,17 @@ from torch import Tensor
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.linear import conjugate_gradients
 from gind.equilibrium.options import check_count
+from gind.equilibrium.precondition import Preconditioner, prepare
 from gind.equilibrium.solvers.base import Iterate, Solver
 
 __all__ = ["NewtonCG"]
+
+
+class _Start(NamedTuple):
+    """What stays the same over a solve: the size of the first gradient, and the preconditioner."""
+
+    residual: Tensor | None
+    precondition: Map | None
 
 
 @final
@@ -22,13 +30,14 @@ class NewtonCG(Solver):
     Far away (relative residual above `far`) a majorizer of E takes the place of the Hessian, whose steps would be far
     too long where the energy flattens. The inner conjugate gradients stop at the relative accuracy
     min(`forcing`, √(‖∇E‖/‖∇E₀‖)): cheap at first, and superlinear convergence at the end. t comes from a line search
-    on E, per problem.
+    on E, per problem. A `preconditioner` is built once per solve.
     """
 
     forcing: float = 0.5
     far: float = 0.1
     inner_steps: int = 1000
     search_steps: int = 30
+    preconditioner: Preconditioner | None = None
 
     needs_energy = True
 
@@ -38,23 +47,25 @@ class NewtonCG(Solver):
         check_count("inner_steps", self.inner_steps, 1)
         check_count("search_steps", self.search_steps, 1)
 
-    def init(self, problem: Problem, z0: Tensor) -> None:
+    def init(self, problem: Problem, z0: Tensor) -> _Start:
         """The size of the first gradient, not known yet."""
-        return
+        return _Start(None, prepare(self.preconditioner, problem))
 
-    def step(self, problem: Problem, at: Iterate, state: Tensor | None) -> tuple[Tensor, Tensor]:
+    def step(self, problem: Problem, at: Iterate, state: _Start) -> tuple[Tensor, _Start]:
         """Newton direction, then line search."""
         energy = problem.energy()
         assert energy is not None
-        first = at.residual if state is None else state
+        first = at.residual if state.residual is None else state.residual
         with torch.no_grad():
             far = at.residual > self.far * problem.inner.norm(at.fz)
         curvature = _curvature(problem, energy, at.z, far)
         tol = (at.residual / first.where(first > 0, 1.0)).sqrt().clamp(max=self.forcing)
-        direction = conjugate_gradients(curvature, at.fz - at.z, problem.inner, tol, self.inner_steps, refine=False).x
+        direction = conjugate_gradients(
+            curvature, at.fz - at.z, problem.inner, tol, self.inner_steps, precondition=state.precondition, refine=False
+        ).x
         with torch.no_grad():
             t = self._search(problem, energy, at, direction)
-        return at.z + problem.inner.spread(t, at.z) * direction, first
+        return at.z + problem.inner.spread(t, at.z) * direction, _Start(first, state.precondition)
 
     def _search(self, problem: Problem, energy: Energy, at: Iterate, d: Tensor) -> Tensor:
         """(problems,) t with φ(t) ≤ φ(0) + 10⁻⁴ t φ'(0) and |φ'(t)| ≤ 0.3 |φ'(0)|, where φ(t) = E(z + td).

@@ -1,0 +1,83 @@
+"""Many steps of a `LiveMap` in one call of compiled code, with their gradient.
+
+The map's own methods define what is computed. Not covered, and done one by one: statistics before σ, decorrelation, and
+what `onecall.served` leaves out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gind.diffusion import onecall
+from gind.diffusion.edge_norm import LiveNorm
+from gind.diffusion.regularize import LaplacianStep
+from gind.kernels.steps import Live, Steps
+
+if TYPE_CHECKING:
+    from gind.diffusion.map import LiveMap
+
+__all__ = ["covered", "make_steps", "repeat"]
+
+
+def covered(fn: LiveMap) -> bool:
+    """Whether the compiled code can and should be used here and now."""
+    norm, gains = fn.edge_norm, [gain for gain in fn.gains if gain is not None]
+    normed = norm is None or not norm.live or (isinstance(norm, LiveNorm) and norm.place == "after")
+    stepped = fn.regularizer is None or isinstance(fn.regularizer, LaplacianStep)
+    # with gradient the gains must be constants, and none before σ
+    plain = fn.gains.before is None and not any(gain.requires_grad for gain in gains)
+    return normed and stepped and (plain or not torch.is_grad_enabled()) and onecall.served(fn)
+
+
+def make_steps(fn: LiveMap) -> Steps:
+    """The constants of the map, for the compiled code."""
+    pull = None
+    if isinstance(fn.regularizer, LaplacianStep):
+        pull = fn.regularizer.eta * fn.regularizer.factor(fn.s, fn.graph)
+    live = None
+    if isinstance(fn.edge_norm, LiveNorm):
+        assert fn.gamma is not None
+        kind = "deviation" if fn.edge_norm.deviates(fn.graph) else fn.edge_norm.flavor
+        live = Live(fn.gamma, fn.edge_norm.mass(fn.graph), kind, fn.graph.directed, fn.edge_norm.eps)
+    return Steps(onecall.make_layer(fn), pull, live, fn.alpha)
+
+
+def repeat(steps: Steps, fn: LiveMap, z: Tensor, times: int) -> Tensor | None:
+    """See `Repeatable.repeat`."""
+    if z.shape != (fn.graph.num_nodes, fn.K.shape[1]) or z.dtype != fn.K.dtype:
+        return None
+    if not torch.is_grad_enabled():
+        return steps.run(z, times)[0]
+    end: Tensor = _Repeat.apply(z, fn.K, fn.C, fn.gamma, steps, fn, times)  # type: ignore[no-untyped-call]
+    return end
+
+
+class _Repeat(torch.autograd.Function):
+    """So many steps, recorded."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, K: Tensor, C: Tensor, gamma: Tensor | None, steps: Steps, fn: LiveMap, times: int
+    ) -> Tensor:
+        end, ctx.record = steps.run(z, times, record=True)
+        ctx.save_for_backward(z, K, C, gamma)
+        ctx.steps, ctx.fn, ctx.times = steps, fn, times
+        return end
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        z, K, C, gamma = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a gradient of the gradient: step by step
+            fn, end = dataclasses.replace(ctx.fn, K=K, C=C, gamma=gamma), z
+            for _ in range(ctx.times):
+                end = fn(end)
+            inputs = [tensor for tensor in (z, K, C, gamma) if tensor is not None and tensor.requires_grad]
+            found = iter(torch.autograd.grad(end, inputs, grad, create_graph=True))
+            slopes = [next(found) if t is not None and t.requires_grad else None for t in (z, K, C, gamma)]
+        else:
+            slopes = list(ctx.steps.back(ctx.record, grad))
+        return (*slopes, None, None, None)

@@ -1,0 +1,152 @@
+"""Many steps of a map without an energy on the CPU in one call, and their gradient: raw tensors in and out.
+
+What is computed is defined by `diffusion.map.LiveMap`; see `marches` for the equations.
+"""
+
+from typing import Any, NamedTuple, final
+
+import torch
+from torch import Tensor
+
+from gind.kernels.onecall import Layer, address
+
+__all__ = ["Live", "Record", "Slopes", "Steps"]
+
+
+class Live(NamedTuple):
+    """A normalization by the spread of the flux in the same step: `LiveNorm` after σ."""
+
+    gamma: Tensor
+    """(H,)"""
+    mass: Tensor
+    """(graphs,) float64: what the edges count"""
+    kind: str
+    """one of `marches.KINDS` but the first"""
+    centered: bool
+    eps: float
+
+
+class Record(NamedTuple):
+    """What a gradient needs of some steps."""
+
+    arrays: tuple[Tensor, ...]
+    """z', y, flux, ω, moments and base' of every step"""
+    reduced: bool
+    moved: Tensor
+    """x - base at the end, if `reduced`"""
+
+
+class Slopes(NamedTuple):
+    """A gradient: with respect to z, K, C and γ."""
+
+    z: Tensor
+    K: Tensor
+    C: Tensor
+    gamma: Tensor | None
+
+
+@final
+class Steps:
+    """z ← (1 - α) z' + α f(z'), z' = z - pull ⊙ Gᵀw G(s z), of one layer."""
+
+    def __init__(self, layer: Layer, pull: Tensor | None, live: Live | None, alpha: float) -> None:
+        from gind.kernels import marches  # here: it needs numba
+
+        self.layer, self.live, self._marches = layer, live, marches
+        self.s = layer.constants[3]
+        self.pull = self.s.new_empty(0) if pull is None else pull.detach().reshape(-1).contiguous()
+        self.alpha = self.s.numpy().dtype.type(alpha)
+        self.masked = len(layer.constants[6]) > 0
+        self._ends: tuple[Tensor, Tensor] | None = None  # the last z that was made in x, and its x
+
+    def run(self, z0: Tensor, times: int, record: bool = False) -> tuple[Tensor, Record | None]:
+        """The z after so many steps from z0."""
+        x = self._origin(z0)
+        reduced = x is not None
+        z = self.layer.padded(z0.detach(), 1).clone() if x is None else x
+        C = self.layer.constants[2]
+        graphs, kept = 0 if self.live is None else len(self.live.mass), times if record else 0
+        arrays = (
+            z.new_empty(kept, *z.shape),
+            z.new_empty(kept, *C.shape),
+            z.new_empty(kept, *C.shape),
+            z.new_empty(kept, graphs, C.shape[1]),
+            torch.empty(kept, 3, graphs, C.shape[1], dtype=torch.float64),
+            z.new_empty(kept if reduced else 0, *z.shape),
+        )
+        base = z.clone() if reduced and record else z[:0]
+        kernel, places = self._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
+        constants = (self.pull.numpy(), self._norm(), self.alpha)
+        kernel(places, self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
+        end = self.layer.narrow(z @ self.layer.wide if reduced else z)
+        if reduced:
+            self._ends = (end, z)
+        if not record:
+            return end, None
+        return end, Record(arrays, reduced, z - base if reduced else base)
+
+    def back(self, record: Record, grad: Tensor) -> Slopes:
+        """From ∂L/∂z after recorded steps to that before them, and to the constants."""
+        wide, channels = self.layer.wide, len(self.layer.constants[2][0])
+        wide_grad = self.layer.padded(grad.detach(), 1)
+        cotangent = wide_grad @ wide.T if record.reduced else wide_grad.clone()
+        _, y, flux, *_ = record.arrays
+        kept = 0 if record.reduced else len(y)
+        slope_y = torch.empty_like(y)
+        sent, moved = cotangent.new_empty(kept, *cotangent.shape), torch.empty_like(flux[:kept])
+        slope_gamma = torch.zeros(channels, dtype=torch.float64)
+        kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "moments_vjp_tanh")
+        constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
+        slopes = _numpy((slope_y, sent, moved, slope_gamma))
+        kernel(places, self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
+        slope_C = slope_y.sum(dim=0)
+        slope_P = slope_y.mul_(self.s[:, None])
+        across = _over_steps(slope_P, record.arrays[0])
+        if record.reduced:
+            free = across - _over_steps(slope_P, record.arrays[5])
+            slope_K = (across + free.T) @ wide + record.moved.T @ wide_grad
+            slope_z = torch.zeros_like(grad)  # an end of x, of which nobody asks
+        else:
+            slope_K, slope_z = across + _over_steps(moved, sent), self.layer.narrow(cotangent)
+        return self._slopes(slope_z, slope_K, slope_C, slope_gamma)
+
+    def _slopes(self, z: Tensor, K: Tensor, C: Tensor, gamma: Tensor) -> Slopes:
+        rows = self.layer.rows
+        own = None if self.live is None else gamma[:rows].to(z.dtype)
+        return Slopes(z, K[:rows, : self.layer.channels], C[:, :rows], own)
+
+    def _origin(self, z0: Tensor) -> Tensor | None:
+        """x with z0 = xK, where there is one at hand."""
+        if self.masked or z0.requires_grad:
+            return None
+        if self._ends is not None and z0 is self._ends[0]:
+            return self._ends[1].clone()
+        return None if bool(z0.any()) else torch.zeros_like(self.layer.constants[2])
+
+    def _layer(self, reduced: bool) -> tuple[Any, ...]:
+        if not reduced:
+            return self.layer.arrays
+        product = self.layer.wide @ self.layer.wide.T
+        panels = product.view(-1, self.layer.lanes, len(product)).transpose(1, 2).contiguous()
+        return (self.layer.arrays[0], panels.numpy(), *self.layer.arrays[2:])
+
+    def _kernel(self, name: str, *loops: str) -> tuple[Any, tuple[int, ...]]:
+        places = tuple(address(loop, self.s.dtype) for loop in loops)
+        return getattr(self._marches, name)(all(places)), places
+
+    def _norm(self) -> tuple[Any, ...]:
+        live = self.live
+        if live is None:
+            return (self.s[:0].numpy(), self.s.new_empty(0, dtype=torch.float64).numpy(), 0, 1.0, False, 0.0)
+        gamma, mass = self.layer.padded(live.gamma.detach()[None], 1)[0], live.mass.contiguous()
+        kind = self._marches.KINDS.index(live.kind)
+        return (gamma.contiguous().numpy(), mass.numpy(), kind, float(len(live.gamma)), live.centered, live.eps)
+
+
+def _over_steps(a: Tensor, b: Tensor) -> Tensor:
+    """Σ over steps and nodes of aᵀb."""
+    return a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
+
+
+def _numpy(tensors: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    return tuple(tensor.numpy() for tensor in tensors)

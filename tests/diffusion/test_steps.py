@@ -1,0 +1,163 @@
+"""Many steps of a live map in one call against the steps one by one, which define them."""
+
+from typing import Any
+
+import pytest
+import torch
+from cases import make_input, make_layer
+from graphs import MODEST, Given, givens, make_graph, some_graph, some_graph_index
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+import gind
+from gind.diffusion.map import LiveMap
+from gind.kernels import steps
+from gind.kernels.onecall import switched_off
+
+F32, F64 = torch.float32, torch.float64
+LIVE: dict[str, dict[str, Any]] = {
+    "layer": {"edge_norm": gind.LiveNorm("layer")},
+    "instance": {"edge_norm": gind.LiveNorm("instance"), "flux_gain": 2.0},
+    "pulled": {"edge_norm": gind.LiveNorm("layer"), "regularizer": gind.LaplacianStep(0.3), "scaling": gind.Row()},
+    "constant": {"regularizer": gind.LaplacianStep(0.3), "flux_channels": 19},
+    "frozen": {"regularizer": gind.LaplacianStep(0.1), "edge_norm": gind.FrozenNorm("instance", "before")},
+    "dropout": {"edge_norm": gind.LiveNorm("layer"), "dropout": 0.4},
+}
+
+
+@MODEST
+@given(givens(), st.sampled_from(sorted(LIVE)), st.sampled_from([F32, F64]), st.sampled_from([0, 1, 3]), st.booleans())
+def test_many_steps_in_one_call_are_the_steps_one_by_one(
+    g: Given, option: str, dtype: torch.dtype, copies: int, warm: bool
+) -> None:
+    graph = make_graph(g, copies)
+    layer = make_layer(2.0, 5, dtype, alpha=0.3, **LIVE[option])
+    torch.manual_seed(3)  # the dropout mask
+    fn = layer.bind(make_input(graph.num_nodes, 5, dtype), graph)
+    assert isinstance(fn, LiveMap)
+    z = make_input(graph.num_nodes, 5, dtype, seed=1) if warm else torch.zeros(graph.num_nodes, 5, dtype=dtype)
+    with torch.no_grad():
+        many = fn.repeat(z, 6)
+        assert many is not None
+        with switched_off():
+            assert fn.repeat(z, 6) is None
+            for _ in range(6):
+                z = fn(z)
+    torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("in_c", [False, True])
+def test_many_steps_with_edge_loops_of_both_kinds(directed: bool, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = gind.Graph.from_edge_index(some_graph_index(), 20, directed=directed)
+    layer = make_layer(2.0, 5, F64, **LIVE["pulled"])
+    fn = layer.bind(make_input(20, 5), graph)
+    assert isinstance(fn, LiveMap)
+    if not in_c:
+        monkeypatch.setattr(steps, "address", lambda name, dtype: 0)
+    z = torch.zeros(20, 5, dtype=F64)
+    with torch.no_grad():
+        many = fn.repeat(z, 9)
+        for _ in range(9):
+            z = fn(z)
+    assert many is not None
+    torch.testing.assert_close(many, z, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"edge_norm": gind.LiveNorm("layer", "before")},
+        {"regularizer": gind.Decorrelation(0.1)},
+        {"edge_norm": gind.LiveNorm(), "activation": "identity"},
+    ],
+)
+def test_steps_that_no_call_covers_are_declined(options: dict[str, Any]) -> None:
+    fn = make_layer(2.0, 5, F64, **options).bind(make_input(20, 5), some_graph())
+    assert isinstance(fn, LiveMap)
+    with torch.no_grad():
+        assert fn.repeat(torch.zeros(20, 5, dtype=F64), 3) is None
+
+
+def bound(options: dict[str, Any], graph: gind.Graph, dtype: torch.dtype) -> tuple[gind.Diffusion, Tensor, LiveMap]:
+    layer = make_layer(2.0, 5, dtype, alpha=0.3, **options)
+    b = make_input(graph.num_nodes, 5, dtype).requires_grad_()
+    torch.manual_seed(3)  # the dropout mask
+    fn = layer.bind(b, graph)
+    assert isinstance(fn, LiveMap)
+    return layer, b, fn
+
+
+def gradients(fn: LiveMap, z: Tensor, wanted: list[Tensor], before: int) -> tuple[Tensor, ...]:
+    """Of some function of the state after five steps, `before` of them not recorded."""
+    with torch.no_grad():
+        for _ in range(before):
+            z = fn(z) if (one := fn.repeat(z, 1)) is None else one
+    end = fn.repeat(z, 5 - before)
+    if end is None:
+        end = z
+        for _ in range(5 - before):
+            end = fn(end)
+    return torch.autograd.grad((end * torch.linspace(-1, 2, end.numel(), dtype=z.dtype).view_as(end)).sum(), wanted)
+
+
+@MODEST
+@given(
+    givens(),
+    st.sampled_from(sorted(set(LIVE) - {"frozen"})),
+    st.sampled_from([F32, F64]),
+    st.sampled_from([0, 3]),
+    st.sampled_from([0, 3]),
+    st.sampled_from(["zero", "given", "wanted"]),
+)
+def test_gradients_of_many_steps_are_those_of_the_steps(
+    g: Given, option: str, dtype: torch.dtype, copies: int, before: int, start: str
+) -> None:
+    graph = make_graph(g, copies)
+    layer, b, fn = bound(LIVE[option], graph, dtype)
+    wanted = [b, *layer.parameters()]
+    z = torch.zeros(graph.num_nodes, 5, dtype=dtype) if start == "zero" else make_input(graph.num_nodes, 5, dtype, 1)
+    if start == "wanted" and before == 0:
+        z.requires_grad_()
+        wanted.append(z)
+    found = gradients(fn, z, wanted, before)
+    with switched_off():
+        again, b, fn = bound(LIVE[option], graph, dtype)
+        expected = gradients(fn, z, [b, *again.parameters(), *([z] if z.requires_grad else [])], before)
+    for one, other in zip(found, expected, strict=True):
+        size = other.abs().max() if other.numel() else 0.0
+        assert (one - other).abs().le((1e-3 if dtype == F32 else 1e-9) * (1 + size)).all()
+
+
+@pytest.mark.parametrize("option", ["layer", "instance", "pulled", "constant", "dropout"])
+@pytest.mark.parametrize("in_c", [False, True])
+def test_gradients_are_right(option: str, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_c:
+        monkeypatch.setattr(steps, "address", lambda name, dtype: 0)
+    layer, b, _ = bound(LIVE[option], some_graph(), F64)
+    gamma = () if layer.gamma is None else (layer.gamma,)
+
+    def run(z: Tensor, b: Tensor, K: Tensor, *gamma: Tensor) -> Tensor:
+        given = {"K": K, **({"gamma": gamma[0]} if gamma else {})}
+        torch.manual_seed(3)
+        fn = torch.func.functional_call(_Bind(layer), {f"layer.{name}": value for name, value in given.items()}, (b,))
+        end = fn.repeat(z, 3)
+        assert end is not None
+        return end
+
+    z = make_input(20, 5, F64, 1).requires_grad_()
+    assert torch.autograd.gradcheck(run, (z, b, layer.K, *gamma))
+    if in_c and option == "constant":  # the moments of a live norm have no second derivative
+        assert torch.autograd.gradgradcheck(run, (z, b, layer.K, *gamma))
+
+
+class _Bind(torch.nn.Module):
+    def __init__(self, layer: gind.Diffusion) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, b: Tensor) -> LiveMap:
+        fn = self.layer.bind(b, some_graph())
+        assert isinstance(fn, LiveMap)
+        return fn
