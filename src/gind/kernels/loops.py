@@ -127,7 +127,7 @@ def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
             width = last - first
             here = np.empty(width, y.dtype)
             # a node's own sums in y's precision, the sums over nodes in float64
-            m0, m1, m2 = np.empty(width, y.dtype), np.empty(width, y.dtype), np.empty(width, y.dtype)
+            m1, m2 = np.empty(width, y.dtype), np.empty(width, y.dtype)
             out[:, first:last] = 0
             sums[:, :, first:last] = 0
             for i in range(nodes):
@@ -135,7 +135,6 @@ def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
                     continue
                 yi = y[i, first:last]
                 here[:] = 0
-                m0[:] = 0
                 m1[:] = 0
                 m2[:] = 0
                 for e in range(ptr[i], ptr[i + 1]):
@@ -149,14 +148,13 @@ def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
                         q = w * s
                         there[c] += q
                         here[c] -= q
-                        m0[c] += q
                         m1[c] += q * s
                         if integral:
                             m2[c] += w * primitive(v, s, linear)
                 out[i, first:last] += here
                 g = batch[i] if batched else 0
                 for c in range(width):
-                    sums[0, g, first + c] += m0[c]
+                    sums[0, g, first + c] -= here[c]  # what left the node
                     sums[1, g, first + c] += m1[c]
                     sums[2, g, first + c] += m2[c]
 

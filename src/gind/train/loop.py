@@ -130,13 +130,16 @@ def make_optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
     implicit = implicit_parameters(model)
     known = {id(parameter) for parameter in implicit}
     explicit = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": explicit, "lr": options.lr, "weight_decay": options.weight_decay},
         {"params": implicit, "lr": options.implicit_lr, "weight_decay": options.implicit_weight_decay},
     ]
     # a model that fits itself may have no parameters, and Adam insists on some
     kept = [group for group in groups if group["params"]] or [{"params": [torch.zeros(1)]}]
-    return Adam(kept) if options.optimizer == "adam" else AdamW(kept)
+    kind = Adam if options.optimizer == "adam" else AdamW
+    # all parameters in one call: the step of a small model is otherwise as long as its gradient
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in model.parameters())
+    return kind(kept, fused=fused)
 
 
 @dataclasses.dataclass

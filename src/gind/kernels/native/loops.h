@@ -99,14 +99,14 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
                           const integer *batch, REAL *out, double *sums, integer nodes, integer channels,
                           integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
-  REAL here[BLOCK], m0[BLOCK], m1[BLOCK], m2[BLOCK];
+  REAL here[BLOCK], m1[BLOCK], m2[BLOCK];
   NAME(clear)(out, nodes, channels, first, width);
   for (integer k = 0; k < 3 * graphs; k++)
     for (integer c = 0; c < width; c++) sums[k * channels + first + c] = 0;
   for (integer i = 0; i < nodes; i++) {
     if (ptr[i] == ptr[i + 1]) continue;
     const integer a = i * channels + first;
-    for (integer c = 0; c < width; c++) here[c] = m0[c] = m1[c] = m2[c] = 0;
+    for (integer c = 0; c < width; c++) here[c] = m1[c] = m2[c] = 0;
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
       NAME(fetch)(y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
       const REAL *restrict yi = y + a, *restrict yj = y + head[e] * channels + first;
@@ -116,7 +116,6 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
         const REAL v = yj[c] - yi[c], s = NAME(sigma)(v, linear), q = w * s;
         there[c] += q;
         here[c] -= q;
-        m0[c] += q;
         m1[c] += q * s;
         if (integral) m2[c] += w * NAME(primitive)(v, s, linear);
       }
@@ -124,7 +123,7 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
     double *row = sums + (batch ? batch[i] : 0) * channels + first;
     for (integer c = 0; c < width; c++) {
       out[a + c] += here[c];
-      row[c] += m0[c];
+      row[c] -= here[c]; /* what left the node */
       row[c + graphs * channels] += m1[c];
       row[c + 2 * graphs * channels] += m2[c];
     }
