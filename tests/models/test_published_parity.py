@@ -4,6 +4,7 @@ The settings of each dataset stand here once more, as published; edges are store
 and in plain PyTorch (gradients).
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,6 +264,27 @@ def test_gradients_equal_those_of_stored_edges(name: str) -> None:
         assert parameter.grad is not None, key
         scale = float(parameter.grad.abs().max())
         assert_close(ours[key].grad, parameter.grad, atol=1e-10 * max(scale, 1), rtol=1e-10)
+
+
+@every_dataset
+def test_rounding_of_gradients_is_that_of_stored_edges(name: str) -> None:
+    """In float32 against float64: no more than twice the error of the reference."""
+    model, graph = make(name), tiny(PUBLISHED[name])
+    reference, (edges, s) = edge_storing(name, model)
+    x = features().float()
+
+    def gradient(run: Callable[[], torch.Tensor], module: torch.nn.Module) -> torch.Tensor:
+        out = run()
+        direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(2))
+        found = torch.autograd.grad((out * direction).sum(), list(module.parameters()))
+        return torch.cat([part.double().flatten() for part in found])
+
+    for module in (model, reference):  # the same weights in both precisions
+        module.float().double()
+    exact = gradient(lambda: reference(x.double(), edges, s, graph.batch), reference)
+    theirs = gradient(lambda: reference(x, edges, s.float(), graph.batch), reference.float())
+    ours = gradient(lambda: model(x, graph.edge_index, batch=graph.batch), model.float())
+    assert (ours - exact).norm() <= 2 * (theirs - exact).norm()
 
 
 @every_dataset
