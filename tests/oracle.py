@@ -108,8 +108,11 @@ def oracle(
     G = incidence * s
     matrix = K if layer.U is None else layer.U.detach().double().numpy()
     offset = 0.0 if layer.injection_offset is None else layer.injection_offset.detach().double().numpy()
-    inject = (b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1) * layer.injection_gain
-    V0 = G @ inject
+    V0 = G @ ((b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1))
+    if layer.injection_norm:
+        mean_square = (w[:, None] * V0**2).sum() / max(w.sum() * V0.shape[1], 1e-300)
+        V0 = V0 / np.sqrt(mean_square if mean_square > 0 else 1.0)
+    V0 = V0 * layer.injection_gain
     omega, gain = np.ones(K.shape[0]), np.ones(K.shape[0])
     if layer.edge_norm is not None:
         assert layer.gamma is not None

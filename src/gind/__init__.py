@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from gind.certify.certificate import Certificate, certificate
     from gind.certify.prox import Prox, prox
     from gind.datasets import DataError, Dataset, Split
-    from gind.diffusion import Composition, Decorrelation, Diffusion, FrozenNorm, Laplacian, LaplacianStep, LiveNorm
+    from gind.diffusion import (
+        Composition,
+        Decorrelation,
+        Diffusion,
+        Elimination,
+        FrozenNorm,
+        Laplacian,
+        LaplacianStep,
+        LiveNorm,
+    )
     from gind.equilibrium import (
         Anderson,
         Blocks,
@@ -57,6 +66,7 @@ __all__ = [
     "Dataset",
     "Decorrelation",
     "Diffusion",
+    "Elimination",
     "Energy",
     "FitOptions",
     "FitReport",

@@ -1,4 +1,4 @@
-"""GAT, SAGE, JKNet, APPNP and GCNII against PyG's own models and against NumPy."""
+"""GAT, SAGE, SGC, JKNet, APPNP and GCNII against PyG's own models and against NumPy."""
 
 import math
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from gind.baselines.h2gcn import H2GCN
 from gind.baselines.jknet import JKNet
 from gind.baselines.propagate import neighbors, propagation
 from gind.baselines.sage import SAGE
+from gind.baselines.sgc import SGC
 from gind.train.loop import implicit_parameters
 
 N, CHANNELS, HIDDEN, CLASSES = 9, 5, 4, 3
@@ -37,6 +38,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "gcnii": GCNII,
     "geom-gcn": GeomGCN,
     "h2gcn": H2GCN,
+    "sgc": SGC,
 }
 every_model = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 
@@ -87,6 +89,17 @@ def test_sage_is_that_of_pyg() -> None:
     assert_close(model(features(), EDGES), other(features(), to_undirected(edges, num_nodes=N)))
     directed = make(SAGE, num_layers=3, undirected=False)
     assert_close(directed(features(), EDGES), other(features(), edges))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_sgc_is_that_of_pyg(steps: int) -> None:
+    model: Any = make(SGC, num_layers=steps)
+    other = pyg.SGConv(CHANNELS, CLASSES, K=steps).double()
+    other.load_state_dict(model.state_dict())
+    edges = EDGES[:, EDGES[0] != EDGES[1]]
+    assert_close(model(features(), edges), other(features(), to_undirected(edges, num_nodes=N)))
+    by_hand = np.linalg.matrix_power(dense_propagation(), steps) @ features().numpy() @ value(model.lin.weight).T
+    np.testing.assert_allclose(value(model(features(), EDGES)), by_hand + value(model.lin.bias), atol=1e-12)
 
 
 @pytest.mark.parametrize("jump", ["cat", "max", "lstm"])

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -97,12 +98,16 @@ def test_a_convolution_in_a_users_model_is_certified() -> None:
 
 @pytest.mark.parametrize("scaling", [gind.Symmetric(), gind.Row()], ids=repr)
 @pytest.mark.parametrize("output", ["sum", "flux"])
+@pytest.mark.parametrize("norm", [False, "node"])
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3])
-def test_proven_labels_are_those_of_the_exact_equilibrium(scaling: object, output: str, tol: float) -> None:
+def test_proven_labels_are_those_of_the_exact_equilibrium(
+    scaling: object, output: str, norm: bool | str, tol: float
+) -> None:
     torch.manual_seed(0)
     _, edges = problem(60)
     graph = gind.Graph.from_edge_index(edges, 60)
-    layer = gind.Diffusion(8, scaling=scaling, output=output, stop=gind.Stop(tol, 500))  # type: ignore[arg-type]
+    options: dict[str, Any] = {"scaling": scaling, "output": output, "output_norm": norm}
+    layer = gind.Diffusion(8, stop=gind.Stop(tol, 500), **options)
     head, b = nn.Linear(8, 4), torch.randn(60, 8)
     out, solution = layer(b, graph, return_solution=True)
     proven = gind.proven_labels(layer, head, b, graph, solution)
@@ -126,11 +131,11 @@ def test_the_margin_is_the_formula() -> None:
     assert gind.proven_labels(layer, head, b, graph, solution).tolist() == [True, True, False]
 
 
-def test_a_normalized_output_proves_nothing() -> None:
+def test_an_output_normalized_by_graph_proves_nothing() -> None:
     _, edges = problem()
     graph = gind.Graph.from_edge_index(edges, 30)
-    layer = gind.Diffusion(8, output_norm=True)
+    layer = gind.Diffusion(8, output_norm="graph")
     b = torch.randn(30, 8)
     _, solution = layer(b, graph, return_solution=True)
-    with pytest.raises(ValueError, match="normalized output"):
+    with pytest.raises(ValueError, match="normalized by graph"):
         gind.proven_labels(layer, nn.Linear(8, 2), b, graph, solution)

@@ -13,6 +13,7 @@ from torch.testing import assert_close
 
 import gind
 from gind.diffusion.map import DiffusionEnergy
+from gind.diffusion.readout import normalize
 
 TIGHT = gind.Stop(1e-11, 5000)
 
@@ -150,8 +151,11 @@ def test_output_options() -> None:
         assert_close(b + layer(b, graph), total)
         factor = scaling.vector(graph)[:, None] if scaling.row else 1.0
         assert_close(total, b + factor * solution.value)
-        layer.output_norm = True
-        assert_close(layer(b, graph).square().mean(dim=1), torch.ones(9, dtype=torch.float64))
+        flux = as_numpy(layer(b, graph))
+        for by in (True, "node", "graph"):
+            layer.output_norm = by
+            root = np.sqrt((flux**2).mean(axis=None if by == "graph" else 1, keepdims=True))
+            np.testing.assert_allclose(as_numpy(layer(b, graph)), flux / root, rtol=1e-12)
 
 
 def test_output_norm_keeps_the_sign_of_signals_that_fade() -> None:
@@ -161,6 +165,48 @@ def test_output_norm_keeps_the_sign_of_signals_that_fade() -> None:
     out = layer.read(z.expand(len(b), 3), b, fn)
     assert_close(out[0], torch.tensor([1.5**0.5, -(1.5**0.5), 0.0], dtype=torch.float64))
     assert torch.equal(layer.read(0 * z.expand(len(b), 3), b, fn), torch.zeros_like(b))
+
+
+@pytest.mark.parametrize("by", ["node", "graph"])
+def test_output_norm_of_zero_rows_and_its_gradient(by: str) -> None:
+    out = make_input(6) * torch.tensor([1.0, 0.0, 1e3, 1.0, 0.0, 0.0], dtype=torch.float64)[:, None]
+    batch = torch.tensor([0, 0, 0, 1, 1, 2])
+    graph = gind.Graph.from_edge_index(torch.empty(2, 0, dtype=torch.long), 6, batch=batch, num_graphs=4)
+    normal = normalize(out, graph, by)
+    assert bool((normal[[1, 4, 5]] == 0).all())
+    ends = [0, 3, 5, 6] if by == "graph" else range(7)
+    for first, last in itertools.pairwise(ends):
+        assert_close(normal[first:last], normalize(out[first:last], bare(last - first), "graph"))
+        assert_close(normalize(1e-200 * out, graph, by)[first:last], normal[first:last])
+    out.requires_grad_()
+    rows = [0, 2, 3]  # at zero there is no derivative; the one that is given must be finite
+    loss = normalize(out, graph, by).mul(make_input(6, seed=1)).sum()
+    (slope,) = torch.autograd.grad(loss, out)
+    assert bool(slope.isfinite().all())
+    whole = gind.Graph.from_edge_index(torch.empty(2, 0, dtype=torch.long), 3, batch=batch[rows])
+    assert torch.autograd.gradcheck(lambda x: normalize(x, whole, by), out.detach()[rows].requires_grad_(), rtol=1e-3)
+
+
+def bare(nodes: int) -> gind.Graph:
+    return gind.Graph.from_edge_index(torch.empty(2, 0, dtype=torch.long), nodes)
+
+
+@pytest.mark.parametrize("flux_channels", [None, 7, 2])
+def test_K_begins_orthogonal_with_the_norm_asked(flux_channels: int | None) -> None:
+    torch.manual_seed(0)
+    layer = gind.Diffusion(4, flux_channels, K_norm=50.0)
+    values = np.linalg.svd(layer.K.detach().numpy(), compute_uv=False)
+    np.testing.assert_allclose(values, 50.0, rtol=1e-5)
+    before = layer.K.detach().clone()
+    layer.reset_parameters()
+    assert not torch.equal(before, layer.K)
+
+
+def test_a_unit_injection_forgets_the_size_of_its_input() -> None:
+    layer, graph, b = make_layer(injection_norm=True, stop=TIGHT), GRAPHS["weighted"].graph(), make_input(9)
+    _, one = layer(b, graph, return_solution=True)
+    _, other = layer(1e-3 * b, graph, return_solution=True)
+    assert_close(one.value, other.value)
 
 
 def test_warm_start_takes_fewer_steps() -> None:

@@ -28,6 +28,9 @@ CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "activation": (lambda: gind.Diffusion(3, activation="relu"), ValueError, "'tanh', 'identity'"),  # type: ignore[arg-type]
     "injection": (lambda: gind.Diffusion(3, injection="both"), ValueError, "shared"),  # type: ignore[arg-type]
     "output": (lambda: gind.Diffusion(3, output="z"), ValueError, "flux"),  # type: ignore[arg-type]
+    "output norm": (lambda: gind.Diffusion(3, output_norm="all"), ValueError, "graph"),  # type: ignore[arg-type]
+    "start of K": (lambda: gind.Diffusion(3, K_norm=0.0), ValueError, "K_norm"),
+    "ratio": (lambda: gind.Elimination(1.0), ValueError, "ratio"),
     "throw": (lambda: gind.Diffusion(3, throw="never"), ValueError, "ignore"),  # type: ignore[arg-type]
     "dropout": (lambda: gind.Diffusion(3, dropout=1.0), ValueError, "dropout"),
     "gain": (lambda: gind.Diffusion(3, injection_gain=0.0), ValueError, "injection_gain"),

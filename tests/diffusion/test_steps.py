@@ -141,7 +141,7 @@ def test_gradients_are_right(option: str, in_c: bool, monkeypatch: pytest.Monkey
     def run(z: Tensor, b: Tensor, K: Tensor, *gamma: Tensor) -> Tensor:
         given = {"K": K, **({"gamma": gamma[0]} if gamma else {})}
         torch.manual_seed(3)
-        fn = torch.func.functional_call(_Bind(layer), {f"layer.{name}": value for name, value in given.items()}, (b,))
+        fn: LiveMap = torch.func.functional_call(_Bind(layer), {f"layer.{name}": value for name, value in given.items()}, (b,))
         end = fn.repeat(z, 3)
         assert end is not None
         return end

@@ -1,5 +1,7 @@
 """Conjugate gradients against dense solves."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,18 @@ def test_the_residual_does_not_promise_more_than_float32_can_hold(largest: float
     x, residual, _ = conjugate_gradients(lambda u: A @ u, rhs, Whole(), 1e-6, 2000)
     true = float((A.double() @ x.double() - rhs.double()).norm() / rhs.double().norm())
     assert true <= 2 * float(residual)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 12), st.integers(0, 1000))
+def test_a_preconditioner_changes_the_way_and_not_the_answer(n: int, seed: int) -> None:
+    A, other, rhs = definite(n, 1e4, seed), definite(n, 9.0, seed + 1), random(n, 2, seed=seed + 2)
+    for M, most in ((A, 1), (other, 20 * n)):
+        inverse = functools.partial(torch.matmul, torch.linalg.inv(M))
+        x, residual, steps = conjugate_gradients(lambda u: A @ u, rhs, Whole(), 1e-9, 1000, precondition=inverse)
+        assert float(residual) <= 1e-9
+        assert float((x - dense(A, rhs)).norm()) <= 2e-9 * float(rhs.norm())
+        assert steps <= most
 
 
 def test_blocks_are_solved_each_with_its_own_tolerance() -> None:

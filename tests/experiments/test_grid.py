@@ -1,5 +1,6 @@
 """Sheets of many runs: what they contain, that nothing is done twice, and that one failure stops nothing."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -27,9 +28,8 @@ def test_splits_are_written_short() -> None:
 def test_every_cell_of_our_sheets_is_a_run(path: Path) -> None:
     sheet = read_sheet(path)
     assert len(set(sheet.cells)) == len(sheet.cells)
-    for cell in {(cell.dataset, cell.model, cell.keys) for cell in sheet.cells}:
-        spec = make_spec({"dataset": cell[0], "model": {"name": cell[1]}, **dict(cell[2])})
-        assert spec.model in MODELS
+    for cell in {dataclasses.replace(cell, split=0) for cell in sheet.cells}:
+        assert make_spec(cell.table).model in MODELS
 
 
 def test_a_sheet_is_read_and_narrowed(tmp_path: Path) -> None:
@@ -70,3 +70,10 @@ def test_cells_run_once_and_a_failure_stops_nothing(tmp_path: Path) -> None:
     assert (report["model"], report["seed"], report["training"]["epochs"]) == ("gcn", 1, 2)
     again = list(run_grid(sheet, tmp_path / "results", tmp_path / "work"))
     assert [done.skipped for done in again if done.cell != cells[1]] == [True, True]
+
+
+def test_a_block_may_have_its_own_seeds(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.toml"
+    block = '[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0"\n'
+    path.write_text(f"{block}{block}seeds = [1, 2]\n")
+    assert [cell.seed for cell in read_sheet(path).cells] == [0, 1, 2]

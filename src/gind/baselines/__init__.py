@@ -16,6 +16,7 @@ from gind.baselines.ignn import IGNN
 from gind.baselines.jknet import JKNet
 from gind.baselines.mlp import MLP
 from gind.baselines.sage import SAGE
+from gind.baselines.sgc import SGC
 from gind.baselines.wl import WL
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "IGNN",
     "MLP",
     "SAGE",
+    "SGC",
     "WL",
     "GeomGCN",
     "JKNet",

@@ -1,5 +1,7 @@
 """When the predicted label is provably that of the exact equilibrium."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -19,10 +21,12 @@ def proven_labels(layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, so
 
         (W_a - W_k) out_i + c_a - c_k  >  ‖W_a - W_k‖ δ_i.
 
-    Computed in float64. Not for a normalized output, whose distance to the exact one is not bounded this way.
+    An output normalized by node, out_i / r_i with r_i its root mean square, has the same label as r_i times its scores,
+    W out_i + r_i c; r_i is off by at most δ_i/√h, so |c_a - c_k|/√h joins ‖W_a - W_k‖. An output normalized by graph
+    depends on all nodes and is refused. Computed in float64.
     """
-    if layer.output_norm:
-        raise ValueError("Labels of a layer with a normalized output cannot be proven by its bound.")
+    if layer.output_norm == "graph":
+        raise ValueError("Labels of a layer with an output normalized by graph cannot be proven by its bound.")
     with torch.no_grad():
         b, z = b.detach().double(), solution.value.detach().double()
         s = layer.scaling.vector(graph).double()
@@ -33,9 +37,15 @@ def proven_labels(layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, so
         delta = distance[graph.batch] if graph.batch is not None else distance.expand(graph.num_nodes)
         delta = s * delta if row else delta
         W = head.weight.detach().double()
-        scores = out @ W.T + (0 if head.bias is None else head.bias.detach().double())
+        c = W.new_zeros(len(W)) if head.bias is None else head.bias.detach().double()
+        distances = torch.cdist(W, W)
+        size = torch.ones_like(s)
+        if layer.output_norm:
+            size = torch.linalg.vector_norm(out, dim=1) / math.sqrt(out.shape[1])
+            distances = distances + (c[:, None] - c).abs() / math.sqrt(out.shape[1])
+        scores = out @ W.T + size[:, None] * c
         best, label = scores.max(dim=1)
-        spread = torch.cdist(W, W)[label] * delta[:, None]
+        spread = distances[label] * delta[:, None]
         margin = best[:, None] - scores - spread
         # a label is no rival of itself
         return margin.scatter(1, label[:, None], 1.0).amin(dim=1) > 0

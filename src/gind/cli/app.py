@@ -1,16 +1,11 @@
 """Commands and their options: parsing only."""
 
-import contextlib
-import io
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gind.errors import UserError
+from gind.cli.failures import errors
 
 __all__ = ["app", "main"]
 
@@ -60,7 +55,7 @@ def train(
     Your own graph is a directory with nodes.csv (id, label, features, maybe split) and edges.csv (source, target,
     maybe weight), also .parquet or .npz, or a GraphML file.
     """
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         given = {"dataset": dataset, "split": split, "seed": seed}
@@ -93,7 +88,7 @@ def evaluate(
     threads: Threads = None,
 ) -> None:
     """Metric and loss of a trained run on train, validation and test part."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         _use_threads(threads)
@@ -109,7 +104,7 @@ def predict(
     threads: Threads = None,
 ) -> None:
     """Predict every node (or graph), with probabilities and the residual and bound of the equilibrium."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         _use_threads(threads)
@@ -119,7 +114,7 @@ def predict(
 @app.command()
 def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = False, threads: Threads = None) -> None:
     """The equilibrium certificate of a trained run on given data; exit code 1 if a tolerance is not reached."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         _use_threads(threads)
@@ -128,7 +123,7 @@ def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = Fal
 
 @app.command()
 def reproduce(
-    sheet: Annotated[Path, typer.Argument(help="TOML file that names datasets, models and splits.")],
+    item: Annotated[str | None, typer.Argument(help="A table or figure of the paper, or the path of a sheet.")] = None,
     dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="Only this model.")] = None,
     splits: Annotated[str | None, typer.Option("--splits", help="Only these, such as 0-2 or 0,5.")] = None,
@@ -136,25 +131,46 @@ def reproduce(
     results: Annotated[Path, typer.Option("--results", help="Where reports are kept.")] = Path("results"),
     work: Annotated[Path, typer.Option("--work", help="Where checkpoints and weights go.")] = Path("runs"),
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes, one thread each.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Every item in small, in two minutes; keeps nothing.")] = False,
 ) -> None:
-    """Run every cell of a sheet that has no report yet, in parallel; stop and start again as you like."""
-    with _errors():
-        from gind.cli import commands
+    """Run every cell of an item that has no report yet, and show it beside the paper; without one, list the items.
 
-        commands.reproduce(sheet, (tuple(dataset or ()), tuple(model or ()), splits), data, (results, work), jobs)
+    Stop and start again as you like.
+    """
+    with errors():
+        from gind.cli import commands
+        from gind.cli.reproduction import ReproduceRequest
+
+        commands.reproduce(
+            ReproduceRequest(
+                item=item,
+                datasets=tuple(dataset or ()),
+                models=tuple(model or ()),
+                splits=splits,
+                data=data,
+                results=results,
+                work=work,
+                jobs=jobs,
+                quick=quick,
+            )
+        )
 
 
 @app.command()
 def report(
-    sheet: Annotated[Path, typer.Argument(help="TOML file that names datasets, models and splits.")],
+    item: Annotated[str | None, typer.Argument(help="A table or figure of the paper, or the path of a sheet.")] = None,
     results: Annotated[Path, typer.Option("--results", help="Where reports are kept.")] = Path("results"),
-    out: Annotated[Path | None, typer.Option("--out", help="Markdown file; without it, tables are printed.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Markdown file.", show_default="docs/results.md, or print an item")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="One HTML file with everything in it.")] = None,
 ) -> None:
-    """Tables of a sheet's results beside those of the paper, from the reports that are there."""
-    with _errors():
+    """Results beside those of the paper, from the reports that are there: all items, one of them, or a sheet."""
+    with errors():
         from gind.cli import commands
+        from gind.cli.reproduction import ReportRequest
 
-        commands.report(sheet, results, out)
+        commands.report(ReportRequest(item=item, results=results, out=out, html=html))
 
 
 @app.command()
@@ -167,7 +183,7 @@ def tune(
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes, one thread each.")] = 1,
 ) -> None:
     """Search the settings that validate best; stop and start again as you like. Test parts are never evaluated."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         commands.tune(search, (tuple(dataset or ()), trials), data, out, jobs)
@@ -197,7 +213,7 @@ def bench(
     out: Annotated[Path | None, typer.Option("--out", help="Directory for a figure of the curves.")] = None,
 ) -> None:
     """Time and memory beside edge-storing kernels, IGNN and EIGNN; what the machine could do; growth with size."""
-    with _errors():
+    with errors():
         from gind.cli import commands
         from gind.cli.bench import BenchRequest
 
@@ -223,7 +239,7 @@ def bench(
 @app.command()
 def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
     """Every key that --set and config files know, with its default."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         commands.keys(model)
@@ -232,7 +248,7 @@ def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "
 @app.command()
 def models() -> None:
     """The models there are, and what they are for."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         commands.models()
@@ -241,7 +257,7 @@ def models() -> None:
 @app.command()
 def doctor(data: Data = None) -> None:
     """Versions, threads, the kernel in use, its cache, and the data found."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         commands.doctor(data)
@@ -251,7 +267,7 @@ def doctor(data: Data = None) -> None:
 def datasets(context: typer.Context, data: Data = None, json: Json = False) -> None:
     """List all datasets with size, homophily, duplicates, and whether they are on disk."""
     if context.invoked_subcommand is None:
-        with _errors():
+        with errors():
             from gind.cli import commands
 
             commands.datasets(data, json)
@@ -260,7 +276,7 @@ def datasets(context: typer.Context, data: Data = None, json: Json = False) -> N
 @datasets_app.command("check")
 def datasets_check(name: str, data: Data = None) -> None:
     """Verify checksums and counts of a dataset, and tell its known defects; exit code 1 if something is wrong."""
-    with _errors():
+    with errors():
         from gind.cli import commands
 
         commands.check(name, data)
@@ -287,29 +303,3 @@ def _use_threads(threads: int | None) -> None:
         import torch
 
         torch.set_num_threads(threads)
-
-
-@contextlib.contextmanager
-def _errors() -> Iterator[None]:
-    """What a user can mend becomes one line and exit code 2; whatever else is wrong keeps its traceback."""
-    # a terminal or file that cannot show a letter shows a question mark
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            with contextlib.suppress(OSError):  # a stream that was used for something else
-                stream.reconfigure(errors="replace")
-    try:
-        yield
-    except BrokenPipeError:
-        # whoever read our output has enough; keep Python from complaining when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
-    except UserError as error:
-        _fail(str(error), error)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}", error)
-
-
-def _fail(message: str, error: Exception) -> None:
-    typer.echo(f"gind: {' '.join(message.split())}", err=True)
-    raise typer.Exit(2) from error

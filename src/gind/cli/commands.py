@@ -6,12 +6,12 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
-from gind.cli import comparison, inventory, screens
+from gind.cli import inventory, screens
 from gind.cli.bench import BenchRequest
 from gind.experiments import (
     ConfigError,
@@ -29,12 +29,13 @@ from gind.experiments import (
     write_predictions,
 )
 from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
-from gind.experiments.grid import parse_splits, read_sheet, run_grid
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.kernels.allocator import keep_memory
-from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
-from gind.train import Observer, TensorBoard, show_progress, write_atomically
+from gind.train import Observer, TensorBoard, show_progress
+
+if TYPE_CHECKING:  # draws figures, which no other command needs
+    from gind.cli.reproduction import ReportRequest, ReproduceRequest
 
 __all__ = [
     "Request",
@@ -172,31 +173,15 @@ def certify(directory: Path, dataset: str | None, data: Path | None, as_json: bo
         raise typer.Exit(1)
 
 
-def reproduce(
-    path: Path,
-    choice: tuple[tuple[str, ...], tuple[str, ...], str | None],
-    data: Path | None,
-    places: tuple[Path, Path],
-    jobs: int,
-) -> None:
-    """Run a sheet; exit code 1 if a cell failed."""
-    datasets_, models_, splits = choice
-    sheet = read_sheet(path).select(datasets_, models_, parse_splits(splits) if splits else [])
-    failed = screens.grid(console, sheet, run_grid(sheet, *places, root=data, jobs=jobs))
-    if failed:
+def reproduce(request: "ReproduceRequest") -> None:
+    """Run an item or a sheet; exit code 1 if a cell failed."""
+    if not request.run(console):
         raise typer.Exit(1)
 
 
-def report(path: Path, results: Path, out: Path | None) -> None:
-    """Write the page of a sheet, or print its tables."""
-    sheet = read_sheet(path)
-    collection, remarks = collect(sheet, results), read_remarks(path, sheet)
-    if out is None:
-        comparison.comparisons(console, collection, compare(collection, load_paper()))
-    else:
-        with write_atomically(out) as temporary:
-            temporary.write_text(sheet_page(collection, load_paper(), remarks), encoding="utf-8", newline="\n")
-        comparison.written(console, collection, out)
+def report(request: "ReportRequest") -> None:
+    """Write pages, or print tables."""
+    request.run(console)
 
 
 def tune(path: Path, choice: tuple[tuple[str, ...], int | None], data: Path | None, out: Path, jobs: int) -> None:

@@ -2,6 +2,7 @@
 
 from gind.diffusion.compose import Composition
 from gind.diffusion.edge_norm import EdgeNorm, FrozenNorm, Gains, LiveNorm
+from gind.diffusion.eliminate import Elimination
 from gind.diffusion.layer import Diffusion
 from gind.diffusion.regularize import Decorrelation, Laplacian, LaplacianStep, Regularizer, StepRegularizer
 
@@ -10,6 +11,7 @@ __all__ = [
     "Decorrelation",
     "Diffusion",
     "EdgeNorm",
+    "Elimination",
     "FrozenNorm",
     "Gains",
     "Laplacian",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gind.diffusion.edge_norm import EdgeNorm
+from gind.diffusion.readout import OUTPUT_NORMS
 from gind.diffusion.regularize import Laplacian, StepRegularizer
 from gind.equilibrium import Adjoint, Solver, Stop
 from gind.equilibrium.solution import Throw
@@ -70,10 +71,12 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
 
 
 def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
+    choices: tuple[object, ...]
     for name, choices in (
         ("activation", activations),
         ("injection", ("shared", "separate")),
         ("output", ("sum", "flux")),
+        ("output_norm", (False, True, *OUTPUT_NORMS)),
         ("throw", get_args(Throw)),
     ):
         value = getattr(layer, name)
@@ -87,6 +90,8 @@ def _check_numbers(layer: Any) -> None:
     for name in ("injection_gain", "flux_gain"):
         if not 0 < getattr(layer, name) < float("inf"):
             raise ValueError(f"`{name}` must be positive and finite, got {getattr(layer, name)}.")
+    if layer.K_norm is not None and not 0 < layer.K_norm < float("inf"):
+        raise ValueError(f"`K_norm` must be None, or positive and finite, got {layer.K_norm}.")
     if layer.injection_bias and layer.injection != "separate":
         raise ValueError('`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate".')
     if not 0 < layer.alpha <= 1:

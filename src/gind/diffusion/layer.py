@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.diffusion.check import check_input, check_options
-from gind.diffusion.edge_norm import EdgeNorm, Gains
+from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product
+from gind.diffusion.readout import normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
@@ -35,9 +36,11 @@ class Diffusion(nn.Module):
     regularizer     None, `Laplacian(eta)` (keeps the energy), `LaplacianStep(eta)` or `Decorrelation(eta)`
     dropout         rate of the one mask per forward pass that is put on the update, in training
     output          "sum": b + Z; "flux": Z alone
-    output_norm     scale each node's output to root mean square 1
+    output_norm     scale the output to root mean square 1: "node" (or True) each node's, "graph" each graph's
+    injection_norm  scale the injected part so that its differences along edges have root mean square 1 in each graph
     injection_gain  a constant factor of the injected part
     flux_gain       a constant factor of the flux; 2: every edge counts in both directions, as in the published code
+    K_norm          ‖K‖ before training: K is this times a random orthogonal matrix; None: normal, ‖K‖ about 2.8
     solver          default `Nesterov()` with an energy, else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
     """
@@ -60,9 +63,11 @@ class Diffusion(nn.Module):
         regularizer: Regularizer | None = None,
         dropout: float = 0.0,
         output: Literal["sum", "flux"] = "sum",
-        output_norm: bool = False,
+        output_norm: bool | Literal["node", "graph"] = False,
+        injection_norm: bool = False,
         injection_gain: float = 1.0,
         flux_gain: float = 1.0,
+        K_norm: float | None = None,
         alpha: float = 1.0,
         solver: Solver | None = None,
         stop: Stop | None = None,
@@ -81,8 +86,10 @@ class Diffusion(nn.Module):
         self.dropout = dropout
         self.output = output
         self.output_norm = output_norm
+        self.injection_norm = injection_norm
         self.injection_gain = injection_gain
         self.flux_gain = flux_gain
+        self.K_norm = K_norm
         self.alpha = alpha
         default: Solver = Nesterov() if self.has_energy else Anderson()
         self.solver = default if solver is None else solver
@@ -97,9 +104,15 @@ class Diffusion(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ as the normalization says; c = 0."""
+        """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ as the normalization says; c = 0.
+
+        With `K_norm` all singular values of K are that: no direction fades sooner than another.
+        """
         std = math.sqrt(2 / self.channels)
-        nn.init.normal_(self.K, std=std)
+        if self.K_norm is None:
+            nn.init.normal_(self.K, std=std)
+        else:
+            nn.init.orthogonal_(self.K, gain=self.K_norm)
         if self.U is not None:
             nn.init.normal_(self.U, std=std)
         if self.injection_offset is not None:
@@ -136,7 +149,7 @@ class Diffusion(nn.Module):
         """The map z ↦ f(z) of this input on this graph; a new dropout mask in training, unless one is given."""
         check_input(b, graph, self.K)
         s = self.scaling.vector(graph).to(b.dtype)[:, None]
-        C = self._inject(b, s)
+        C = self._inject(b, s, graph)
         if mask is None and self.training and self.dropout > 0:
             mask = torch.bernoulli(torch.full_like(b, 1 - self.dropout)) / (1 - self.dropout)
         frozen = self.edge_norm is not None and not self.edge_norm.live
@@ -187,7 +200,7 @@ class Diffusion(nn.Module):
         if self.output == "sum":
             out = b + out
         if self.output_norm:
-            out = out / _rms(out)
+            out = normalize(out, fn.graph, "graph" if self.output_norm == "graph" else "node")
         return out
 
     def extra_repr(self) -> str:
@@ -205,20 +218,23 @@ class Diffusion(nn.Module):
             "dropout": 0.0,
             "output": "sum",
             "output_norm": False,
+            "injection_norm": False,
             "injection_gain": 1.0,
             "flux_gain": 1.0,
+            "K_norm": None,
             "alpha": 1.0,
         }
         shown += [f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v]
         shown += [f"solver={self.solver}", f"stop={self.stop}", f"adjoint={self.adjoint}"]
         return ", ".join(shown)
 
-    def _inject(self, b: Tensor, s: Tensor) -> Tensor:
+    def _inject(self, b: Tensor, s: Tensor, graph: Graph) -> Tensor:
         """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels."""
         C = F.linear(b, self.K if self.U is None else self.U, self.injection_offset)
-        if self.injection_gain != 1:
-            C = self.injection_gain * C
-        return C if self.scaling.row else s * C
+        C = C if self.scaling.row else s * C
+        if self.injection_norm:
+            C = unit_gradient(C, graph)
+        return C if self.injection_gain == 1 else self.injection_gain * C
 
     def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
         if not isinstance(z0, Tensor):
@@ -229,14 +245,3 @@ class Diffusion(nn.Module):
                 f"{tuple(z0.shape)}. Pass the `value` of an earlier solution on the same graph."
             )
         return z0.detach()
-
-
-def _rms(x: Tensor) -> Tensor:
-    """Root mean square of each row, (n, 1); 1 for a row of zeros.
-
-    No ε is added: a signal that fades along a chain must come back to size 1 at every distance.
-    """
-    largest = x.detach().abs().amax(dim=1, keepdim=True)
-    largest = torch.where(largest > 0, largest, 1.0)
-    mean = (x / largest).square().mean(dim=1, keepdim=True)
-    return torch.where(mean > 0, largest * mean.clamp_min(torch.finfo(x.dtype).tiny).sqrt(), 1.0)

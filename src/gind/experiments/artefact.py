@@ -20,7 +20,6 @@ from torch_geometric.data import Data
 
 from gind.datasets import DataError, Dataset
 from gind.experiments.keys import ConfigError
-from gind.experiments.models import model_entry
 from gind.experiments.spec import Spec, make_spec
 from gind.experiments.toml import dump_toml, read_toml
 from gind.features import compact
@@ -135,9 +134,7 @@ def load_artefact(directory: str | Path) -> Artefact:
     tensors, about = load_tensors(path, "weights")
     if about.get("model") != spec.model:
         raise CheckpointError(f"{path} holds a {about.get('model')}, but {CONFIG} says {spec.model}.")
-    model = model_entry(spec.model).for_data(
-        trained["task"], trained["features"], len(trained["classes"]), spec.model_options
-    )
+    model = spec.new_model(trained["task"], trained["features"], len(trained["classes"]))
     try:
         model.load_state_dict(section(tensors, "model"))
     except RuntimeError as error:

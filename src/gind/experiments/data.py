@@ -20,6 +20,8 @@ class DataOptions:
 
     features: Literal["raw", "row", "standard"] | None = None
     """raw, rows that sum to 1, or columns of mean 0 and deviation 1 (own graphs with dense features: standard)"""
+    precision: Literal["single", "double"] | None = None
+    """of the features and the model (single: 32 bit); long range with strong K needs double"""
     splits: Literal["published", "random", "kfold"] | None = None
     """which splits `split` counts"""
     fractions: tuple[int | float, int | float, int | float] | None = None
@@ -47,6 +49,7 @@ def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, re
     """The dataset of a name or a path, features as the source has them."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     features = given.pop("features", None)
+    given.pop("precision", None)
     if is_graph_path(dataset):
         for name in given:
             if name not in ("fractions", "label"):
@@ -72,7 +75,9 @@ def prepare(
         x = graph.x
         if used:
             x = (_dense(x) - used["mean"]) / used["scale"]
-        changed = graph.clone() if used else graph
+        if options.precision == "double":
+            x = x.double()
+        changed = graph.clone() if x is not graph.x else graph
         changed.x = choose_layout(x)
         graphs.append(changed)
     return dataclasses.replace(dataset, graphs=tuple(graphs)), used

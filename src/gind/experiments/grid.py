@@ -9,11 +9,16 @@ A sheet is a TOML file:
     models = ["gind", "gcn"]
     splits = "0-9"
     set = { epochs = 100 }        keys for all of them, optional
+    as = "short"                  their name, where other keys make another system; see block.py for more
+    results = "baselines"         whose results they are, if another sheet's; optional
+    seeds = [1, 2]                theirs, if not those of the sheet; optional
+    row = "GCN"                   row of the paper's table to show them beside, if not that of the model; optional
 """
 
 import dataclasses
 import multiprocessing
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -21,9 +26,10 @@ from typing import Any
 
 from gind.datasets.table import nearest
 from gind.experiments.artefact import REPORT, write_json
+from gind.experiments.block import Keys, nested, variants
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
-from gind.experiments.spec import make_spec
+from gind.experiments.spec import combine, make_spec
 from gind.experiments.toml import read_toml
 from gind.experiments.worker import become_worker
 
@@ -38,12 +44,29 @@ class Cell:
     model: str
     split: int
     seed: int = 0
-    keys: tuple[tuple[str, Any], ...] = ()
+    keys: Keys = ()
+    variant: str = ""
+    """the name that its keys give it, beside the plain model"""
+    results: str = ""
+    """the sheet whose results it is; empty: of its own"""
+    row: str = ""
+    """of the paper's table, where the model does not say it"""
+
+    @property
+    def system(self) -> str:
+        """The model, with its variant."""
+        return f"{self.model}+{self.variant}" if self.variant else self.model
 
     @property
     def place(self) -> Path:
-        """Where its report lies, below the results of the sheet."""
-        return Path(self.dataset) / self.model / f"{self.split}-{self.seed}"
+        """Where its report lies, below the results of a sheet."""
+        return Path(self.dataset) / self.system / f"{self.split}-{self.seed}"
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What `make_spec` takes."""
+        run = {"dataset": self.dataset, "split": self.split, "seed": self.seed, "model": {"name": self.model}}
+        return combine([run, nested(self.keys)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +76,10 @@ class Sheet:
     name: str
     title: str
     cells: tuple[Cell, ...]
+
+    def path(self, cell: Cell) -> Path:
+        """Where the report of a cell lies, below the results of all sheets: every result has one place."""
+        return Path(cell.results or self.name) / cell.place
 
     def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
         """The cells of these datasets, models and splits; an empty choice means all."""
@@ -90,19 +117,20 @@ def read_sheet(path: Path) -> Sheet:
         raise ConfigError(f"{path}: expected title, seeds and [[cells]], got {', '.join(table) or 'nothing'}.")
     cells = []
     for block in table["cells"]:
-        missing = {"datasets", "models", "splits"} - set(block)
-        unknown = set(block) - {"datasets", "models", "splits", "set"}
-        if missing or unknown:
-            raise ConfigError(f"{path}: [[cells]] needs datasets, models and splits, and may have set.")
-        keys = tuple(sorted(block.get("set", {}).items()))
+        named = variants(block, path)
         cells += [
-            Cell(dataset, model, split, seed, keys)
+            Cell(dataset, model, split, seed, keys, variant, block.get("results", ""), block.get("row", ""))
             for split in parse_splits(block["splits"])
-            for seed in table.get("seeds", [0])
+            for seed in block.get("seeds", table.get("seeds", [0]))
             for dataset in block["datasets"]
             for model in block["models"]
+            for variant, keys in named
         ]
-    return Sheet(path.stem, str(table.get("title", path.stem)), tuple(cells))
+    sheet = Sheet(path.stem, str(table.get("title", path.stem)), tuple(cells))
+    twice = [place for place, count in Counter(map(sheet.path, cells)).items() if count > 1]
+    if twice:
+        raise ConfigError(f"{path}: {twice[0]} is there twice. Give one of them another name (as = ...).")
+    return sheet
 
 
 def parse_splits(text: str) -> list[int]:
@@ -119,11 +147,11 @@ def parse_splits(text: str) -> list[int]:
 def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None, jobs: int = 1) -> Iterator[Finished]:
     """Run what has no report yet, `jobs` at a time with one thread each; yields cells as they end.
 
-    `results/<sheet>/<dataset>/<model>/<split>-<seed>/report.json` are kept, checkpoints and weights go to `work`.
+    `results/<sheet>/<dataset>/<system>/<split>-<seed>/report.json` are kept, checkpoints and weights go to `work`.
     """
     open_cells = []
     for cell in sheet.cells:
-        if (results / sheet.name / cell.place / REPORT).exists():
+        if (results / sheet.path(cell) / REPORT).exists():
             yield Finished(cell, skipped=True)
         else:
             open_cells.append(cell)
@@ -137,7 +165,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
         def feed() -> None:
             cell = next(waiting, None)
             if cell is not None:
-                place = (results / sheet.name / cell.place, work / sheet.name / cell.place)
+                place = (results / sheet.path(cell), work / sheet.path(cell))
                 running[pool.submit(_run_cell, cell, *place, root)] = cell
 
         for _ in range(jobs):
@@ -152,9 +180,8 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
 
 def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
     """One cell in a process of its own; the message of what went wrong, or nothing."""
-    table = {"dataset": cell.dataset, "split": cell.split, "seed": cell.seed, "model": {"name": cell.model}}
     try:
-        outcome = run(make_spec({**table, **dict(cell.keys)}), work, root=root, resume=True, threads=1)
+        outcome = run(make_spec(cell.table), work, root=root, resume=True, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
         results.mkdir(parents=True, exist_ok=True)

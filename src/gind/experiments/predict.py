@@ -86,7 +86,7 @@ def _proven(model: nn.Module, part: Part) -> Tensor | None:
     if not isinstance(model, GIND) or len(model.layers) != 1:
         return None
     layer, linear = model.layers[0], [m for m in model.head.modules() if isinstance(m, nn.Linear)]
-    if not isinstance(layer, Diffusion) or len(linear) != 1 or not layer.has_energy or layer.output_norm:
+    if not isinstance(layer, Diffusion) or len(linear) != 1 or not layer.has_energy or layer.output_norm == "graph":
         return None
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

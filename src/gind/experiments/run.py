@@ -29,6 +29,7 @@ from gind.experiments.artefact import (
     write_json,
 )
 from gind.experiments.setup import BATCH, set_up
+from gind.experiments.smoothness import score_energy
 from gind.experiments.spec import Spec
 from gind.train import FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
 
@@ -180,6 +181,7 @@ def _report(
         "validation": {dataset.metric: trained.best_value, "loss": trained.best_loss},
         "majority": _majority(dataset, split),
         "certificate": None if certificate is None else certificate_table(certificate),
+        "dirichlet": score_energy(model, whole_parts(dataset)[0]) if dataset.task == "node" else None,
         "training": {
             "epochs": len(trained.history),
             "best_epoch": trained.best_epoch,

@@ -73,8 +73,7 @@ def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
     """The model of a Spec with the initial weights of its seed; torch's generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
-        entry = model_entry(spec.model)
-        return entry.for_data(dataset.task, dataset.num_features, dataset.num_classes, spec.model_options)
+        return spec.new_model(dataset.task, dataset.num_features, dataset.num_classes)
 
 
 def _check_task(spec: Spec, dataset: Dataset) -> None:

@@ -12,6 +12,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch import nn
+
 from gind.datasets.table import nearest
 from gind.experiments.data import DataOptions, dataset_name
 from gind.experiments.keys import ConfigError, Key, keys_of, parse, plain
@@ -37,6 +39,11 @@ class Spec:
     """objects by key, defaults that were not touched left out"""
     data: DataOptions
     train: FitOptions
+
+    def new_model(self, task: str, features: int, classes: int) -> nn.Module:
+        """The model for data of this task and these widths, with random weights, in the precision of the data."""
+        model = model_entry(self.model).for_data(task, features, classes, self.model_options)
+        return model.double() if self.data.precision == "double" else model
 
     def table(self) -> dict[str, Any]:
         """Everything as TOML has it, defaults included; `make_spec` takes it back."""

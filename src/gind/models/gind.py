@@ -23,7 +23,8 @@ class GIND(nn.Module):
     keeps every guarantee. `depth="composition"` makes them one `Composition` instead, as in the published code: one
     equilibrium of all updates in a row, without guarantees. `dropout` acts on the input features and before the head.
     `directed=True` keeps every given edge as an edge of its own. `init="normal"` starts all linear maps as the
-    published code does. All other options are those of `Diffusion`, shared by the layers.
+    published code does. `encoder_bias=False` leaves nodes without features at zero. All other options are those of
+    `Diffusion`, shared by the layers.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class GIND(nn.Module):
         depth: Literal["stack", "composition"] = "stack",
         init: Init = "uniform",
         directed: bool = False,
+        encoder_bias: bool = True,
         diffusion_dropout: float = 0.0,
         **options: Any,
     ) -> None:
@@ -56,7 +58,7 @@ class GIND(nn.Module):
         self.out_channels = out_channels
         self.task, self.pooling, self.dropout, self.directed = task, pooling, dropout, directed
         self.init: Init = init
-        self.encoder = make_linear(in_channels, hidden_channels)
+        self.encoder = make_linear(in_channels, hidden_channels, encoder_bias)
         make = _compose if depth == "composition" else _stack
         self.layers = make(num_layers, hidden_channels, {"dropout": diffusion_dropout, **options})
         self.head = make_head(head, hidden_channels, out_channels, dropout)

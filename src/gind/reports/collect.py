@@ -1,6 +1,6 @@
-"""The reports of a sheet as rows, one for each dataset and model.
+"""The reports of a sheet as rows, one for each dataset and system (a model, or a variant of it).
 
-results/<sheet>/<dataset>/<model>/<split>-<seed>/report.json → Row
+results/<sheet>/<dataset>/<system>/<split>-<seed>/report.json → Row
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ import numpy as np
 
 from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Cell, Sheet
-from gind.reports.read import Report, ReportError, Solved, read_report
+from gind.reports.read import Report, ReportError, Solved, Timing, read_report
 
-__all__ = ["Collection", "Convergence", "Row", "Statistic", "collect"]
+__all__ = ["Collection", "Convergence", "Row", "Single", "Statistic", "collect"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,11 +51,23 @@ class Convergence:
 
 
 @dataclasses.dataclass(frozen=True)
+class Single:
+    """One run of a row."""
+
+    split: int
+    seed: int
+    test: float
+    """percent"""
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Row:
-    """A model on a dataset, over the runs that are there."""
+    """A system on a dataset, over the runs that are there."""
 
     dataset: str
     model: str
+    """with its variant: the name of the system"""
     metric: str
     test: Statistic
     validation: Statistic
@@ -72,6 +84,12 @@ class Row:
     """of all runs together"""
     settings: Mapping[str, Mapping[str, Any]]
     """of the first run"""
+    singles: tuple[Single, ...]
+    """by split and seed"""
+    dirichlet: float | None
+    """mean Dirichlet energy of the scores, where the runs have it"""
+    timing: Timing | None
+    """of the first run, where systems took turns"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
 
@@ -91,8 +109,8 @@ class Collection:
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
-        """Every dataset and model of the sheet, each once."""
-        return tuple(dict.fromkeys((cell.dataset, cell.model) for cell in self.sheet.cells))
+        """Every dataset and system of the sheet, each once."""
+        return tuple(dict.fromkeys((cell.dataset, cell.system) for cell in self.sheet.cells))
 
     @property
     def seconds(self) -> float:
@@ -100,28 +118,28 @@ class Collection:
         return math.fsum(row.seconds for row in self.rows)
 
     def row(self, dataset: str, model: str) -> Row | None:
-        """The row of a model on a dataset, if it has a run."""
+        """The row of a system on a dataset, if it has a run."""
         return next((row for row in self.rows if (row.dataset, row.model) == (dataset, model)), None)
 
 
-def collect(sheet: Sheet, results: Path) -> Collection:
-    """Read what is there; refused if there is nothing, or a report that is broken or of another run."""
+def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
+    """Read what is there; refused if there is nothing, unless `empty`, or if a report is broken or of another run."""
     root = results / sheet.name
     by_place: dict[tuple[str, str], list[Report]] = {}
     missing = []
     for cell in sheet.cells:
-        path = root / cell.place / REPORT
+        path = results / sheet.path(cell) / REPORT
         if path.exists():
-            by_place.setdefault((cell.dataset, cell.model), []).append(read_report(path, cell))
+            by_place.setdefault((cell.dataset, cell.system), []).append(read_report(path, cell))
         else:
             missing.append(cell)
-    if not by_place:
+    if not by_place and not empty:
         raise ReportError(
             f"There is no report of the sheet {sheet.name} in {root}. Run gind reproduce, or see --results."
         )
-    named = {root / cell.place / REPORT for cell in sheet.cells}
+    named = {results / sheet.path(cell) / REPORT for cell in sheet.cells}
     strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - named)
-    expected = Counter((cell.dataset, cell.model) for cell in sheet.cells)
+    expected = Counter((cell.dataset, cell.system) for cell in sheet.cells)
     rows = tuple(_row(by_place[place], expected[place]) for place in expected if place in by_place)
     return Collection(sheet, rows, tuple(missing), strangers, _versions(by_place))
 
@@ -133,12 +151,12 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
     metrics = sorted({report.metric for report in reports})
     if len(metrics) > 1:
         raise ReportError(
-            f"The reports of {first.cell.model} on {first.cell.dataset} have different metrics: {', '.join(metrics)}."
+            f"The reports of {first.cell.system} on {first.cell.dataset} have different metrics: {', '.join(metrics)}."
         )
     majority = [report.majority for report in reports if report.majority is not None]
     return Row(
         dataset=first.cell.dataset,
-        model=first.cell.model,
+        model=first.cell.system,
         metric=first.metric,
         test=Statistic.of([report.test for report in reports]),
         validation=Statistic.of([report.validation for report in reports]),
@@ -150,8 +168,16 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         direct=first.direct,
         seconds=math.fsum(report.seconds for report in reports),
         settings=first.settings,
+        singles=tuple(Single(r.cell.split, r.cell.seed, 100 * r.test, r.seconds) for r in reports),
+        dirichlet=_mean([report.dirichlet for report in reports]),
+        timing=first.timing,
         notes=_notes(reports),
     )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return math.fsum(there) / len(there) if there else None
 
 
 def _convergence(reports: Sequence[Report]) -> Convergence | None:

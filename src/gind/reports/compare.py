@@ -97,7 +97,7 @@ def _lines(
 ) -> tuple[Line, ...]:
     printed = {} if table is None else paper.models(table)
     ours = [model for name, model in collection.places if name in (dataset, beside)]
-    cells = [(cell.dataset, cell.model) for cell in collection.sheet.cells]
+    cells = [(cell.dataset, cell.system) for cell in collection.sheet.cells]
     return tuple(
         Line(
             model=model,

@@ -10,7 +10,7 @@ from typing import Any
 from gind.errors import UserError
 from gind.experiments.grid import Cell
 
-__all__ = ["Report", "ReportError", "Solved", "read_report"]
+__all__ = ["Report", "ReportError", "Solved", "Timing", "read_report"]
 
 
 class ReportError(UserError, ValueError):
@@ -25,6 +25,19 @@ class Solved:
     bound: float
     tolerance: float
     reached: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Seconds of a system that took turns with others."""
+
+    preprocessing: float
+    training: float
+
+    @property
+    def total(self) -> float:
+        """Both."""
+        return self.preprocessing + self.training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +58,9 @@ class Report:
     versions: Mapping[str, str]
     settings: Mapping[str, Mapping[str, Any]]
     """data, model and train keys; the same for every split and seed of a cell"""
+    dirichlet: float | None
+    """Dirichlet energy of the scores; runs of earlier versions have none"""
+    timing: Timing | None
 
 
 def read_report(path: Path, cell: Cell) -> Report:
@@ -88,6 +104,8 @@ def _parse(content: Any, cell: Cell) -> Report:
         direct=training.get("stopped_by") == "fit_directly",
         seconds=_number(report.get("seconds"), "seconds"),
         versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
+        dirichlet=None if report.get("dirichlet") is None else _number(report["dirichlet"], "dirichlet"),
+        timing=_timing(report.get("timing")),
         settings={name: _mapping(config.get(name), f"config.{name}") for name in ("data", "model", "train")},
     )
 
@@ -105,6 +123,14 @@ def _solved(content: Any) -> Solved | None:
     if not isinstance(reached, bool):
         raise ReportError(f"certificate.reached must be true or false, got {reached!r}.")
     return Solved(residual, bound, _number(certificate.get("tolerance"), "certificate.tolerance"), reached)
+
+
+def _timing(content: Any) -> Timing | None:
+    if content is None:
+        return None
+    timing = _mapping(content, "timing")
+    preprocessing, training = (_number(timing.get(name), f"timing.{name}") for name in ("preprocessing", "training"))
+    return Timing(preprocessing, training)
 
 
 def _mapping(value: Any, name: str) -> dict[str, Any]:

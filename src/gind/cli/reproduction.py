@@ -1,0 +1,165 @@
+"""`gind reproduce` and `gind report`: items of the paper, or sheets of one's own."""
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+from rich.table import Table
+
+from gind.cli import comparison, screens
+from gind.experiments import ConfigError
+from gind.experiments.grid import Finished, Sheet, parse_splits, read_sheet, run_grid
+from gind.experiments.items import ITEMS, find_item, progress, read_item
+from gind.experiments.quick import shrink
+from gind.experiments.turns import run_in_turns
+from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
+from gind.reports.figures import write_figures
+from gind.reports.html import html_page
+from gind.reports.ledger import Item, open_item, open_ledger
+from gind.reports.ledger_page import item_page, item_section, results_page
+from gind.train import write_atomically
+
+__all__ = ["ReportRequest", "ReproduceRequest"]
+
+IN_TURNS = "training-time"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReproduceRequest:
+    """What to run."""
+
+    item: str | None
+    datasets: tuple[str, ...]
+    models: tuple[str, ...]
+    splits: str | None
+    data: Path | None
+    results: Path
+    work: Path
+    jobs: int
+    quick: bool
+
+    def run(self, console: Console) -> bool:
+        """Run an item or a sheet, or everything in small; whether no cell failed. Without an item, list them."""
+        if self.quick:
+            return self._quick(console)
+        if self.item is None:
+            _list(console, self.results)
+            return True
+        if self.item == "activation":
+            console.print("There is nothing to run: gind report activation draws it.", highlight=False)
+            return True
+        sheet = read_sheet(find_item(self.item))
+        chosen = sheet.select(self.datasets, self.models, parse_splits(self.splits) if self.splits else [])
+        failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
+        if self.item in ITEMS:
+            console.print(Markdown(item_page(open_item(self.item, self.results, load_paper()), {})))
+        return not failed
+
+    def _cells(self, sheet: Sheet, results: Path, work: Path) -> Iterator[Finished]:
+        if sheet.name == IN_TURNS:
+            return run_in_turns(sheet, results, work, root=self.data)
+        return run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
+
+    def _quick(self, console: Console) -> bool:
+        """Every kind of item, small; nothing is kept."""
+        if self.item is not None and self.item not in ITEMS:
+            raise ConfigError(f"--quick is for the items of the paper, got {self.item!r}.")
+        names = [self.item] if self.item is not None else list(ITEMS)
+        sheets = {name: sheet for name in names if (sheet := read_item(name)) is not None}
+        # those that take turns have a process each
+        small = {name: shrink(sheet, self.data, others=name != IN_TURNS) for name, sheet in sheets.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            results, work = Path(folder, "results"), Path(folder, "work")
+            # one pool of processes for all items but those that take turns
+            cells = {
+                sheet.path(cell): cell for name, sheet in small.items() if name != IN_TURNS for cell in sheet.cells
+            }
+            failed = screens.grid(
+                console, *self._both(Sheet("quick", "All items, small", tuple(cells.values())), results, work)
+            )
+            if IN_TURNS in small:
+                failed += screens.grid(console, *self._both(small[IN_TURNS], results, work))
+            items = [open_item(name, results, load_paper(), sheet) for name, sheet in small.items()]
+            for item in items:
+                if item.total:
+                    console.print(Markdown("\n".join(item_section(item, {}))))
+                else:
+                    console.print(f"{item.name}: no small data is there, see --data.", highlight=False)
+            html_page(items)
+        return not failed
+
+    def _both(self, sheet: Sheet, results: Path, work: Path) -> tuple[Sheet, Iterator[Finished]]:
+        return sheet, self._cells(sheet, results, work)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportRequest:
+    """What to write or print."""
+
+    item: str | None
+    results: Path
+    out: Path | None
+    html: Path | None
+
+    def run(self, console: Console) -> None:
+        """The ledger, an item of it, or the page of a sheet."""
+        if self.item is not None and self.item not in ITEMS:
+            self._sheet(console, find_item(self.item))
+            return
+        paper = load_paper()
+        items = open_ledger(self.results, paper) if self.item is None else (open_item(self.item, self.results, paper),)
+        if self.html is not None:
+            _write(self.html, html_page(items))
+            _written(console, self.html, items)
+        out = self.out
+        if out is None and self.html is None and self.item is None:
+            out = Path("docs/results.md")
+            out.parent.mkdir(exist_ok=True)
+        if out is not None:
+            if not out.parent.is_dir():
+                raise ConfigError(f"There is no directory {out.parent} to write {out.name} into.")
+            figures = write_figures(items, out.parent / "assets" / "results")
+            places = {name: Path(os.path.relpath(path, out.parent)).as_posix() for name, path in figures.items()}
+            _write(out, results_page(items, places) if self.item is None else item_page(items[0], places))
+            _written(console, out, items)
+        elif self.html is None:
+            console.print(item_page(items[0], {}), highlight=False, markup=False, soft_wrap=True)
+
+    def _sheet(self, console: Console, path: Path) -> None:
+        """The page of a sheet of one's own, or its tables printed."""
+        if self.html is not None:
+            raise ConfigError("--html is for the items of the paper; a sheet has a page in Markdown, --out.")
+        sheet = read_sheet(path)
+        collection, remarks = collect(sheet, self.results), read_remarks(path, sheet)
+        if self.out is None:
+            comparison.comparisons(console, collection, compare(collection, load_paper()))
+        else:
+            _write(self.out, sheet_page(collection, load_paper(), remarks))
+            comparison.written(console, collection, self.out)
+
+
+def _list(console: Console, results: Path) -> None:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, label in ITEMS.items():
+        sheet = read_item(name)
+        done, total = (progress(sheet, results), len(sheet.cells)) if sheet is not None else (0, 0)
+        color = "green" if done == total else "yellow" if done else "dim"
+        about = "nothing to run: gind report draws it" if sheet is None else sheet.title
+        table.add_row(f"[bold]{name}", label or "ours", f"[{color}]{done}/{total}", escape(about))
+    console.print(table, highlight=False)
+    console.print("Runs that are there, of all. Run what is missing: gind reproduce ITEM", highlight=False)
+
+
+def _write(path: Path, text: str) -> None:
+    with write_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _written(console: Console, path: Path, items: tuple[Item, ...]) -> None:
+    done, total = sum(item.done for item in items), sum(item.total for item in items)
+    console.print(f"{done} of {total} runs are there: {escape(str(path))}", highlight=False, soft_wrap=True)

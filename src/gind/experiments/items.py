@@ -1,0 +1,64 @@
+"""Items of the paper by name: each table and figure has a sheet of the same name.
+
+The sheets lie in `experiments/` of a checkout, where they are edited; a wheel has them as `gind/experiments/sheets`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import gind
+from gind.datasets.table import nearest
+from gind.experiments.artefact import REPORT
+from gind.experiments.grid import Sheet, read_sheet
+from gind.experiments.keys import ConfigError
+
+__all__ = ["ITEMS", "find_item", "progress", "read_item", "sheets"]
+
+ITEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "activation": "Figure 1",
+        "heterophilic": "Table 1",
+        "homophilic": "Table 2",
+        "ppi": "Table 3",
+        "graphs": "Table 4",
+        "regularizers": "Table 5",
+        "chains": "Figure 2",
+        "chains-three": "",
+        "training-time": "Table 6",
+        "nonlinearity": "Table 7",
+        "backprop-steps": "Figure 3",
+        "oversmoothing": "",
+    }
+)
+"""Name → number in the paper, in its order; what it does not have is without one."""
+
+
+def sheets() -> Path:
+    """The directory with the sheets of this installation."""
+    package = Path(gind.__file__).parent
+    installed = package / "experiments" / "sheets"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
+def find_item(name: str) -> Path:
+    """The sheet of an item, or a sheet of one's own by its path."""
+    if name in ITEMS:
+        path = sheets() / f"{name}.toml"
+        if not path.exists():
+            raise ConfigError(f"The sheet of {name} is not there: {path}.")
+        return path
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    raise ConfigError(f"There is no item {name!r}. {nearest(name, ITEMS)} The path of a sheet ends with .toml.")
+
+
+def progress(sheet: Sheet, results: Path) -> int:
+    """How many cells have a report."""
+    return sum((results / sheet.path(cell) / REPORT).exists() for cell in sheet.cells)
+
+
+def read_item(name: str) -> Sheet | None:
+    """The sheet of an item, if it is there."""
+    path = sheets() / f"{name}.toml"
+    return read_sheet(path) if path.exists() else None

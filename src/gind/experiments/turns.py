@@ -1,0 +1,93 @@
+"""Runs that take turns, epoch by epoch: all see the same machine, so their times can be compared.
+
+The report of each has its usual fields, and
+
+    timing.preprocessing   seconds that the first epoch took longer than the median of all
+    timing.training        seconds of all epochs, without these
+"""
+
+import multiprocessing
+import statistics
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from gind.experiments.artefact import REPORT, write_json
+from gind.experiments.grid import Cell, Finished, Sheet
+from gind.experiments.run import run
+from gind.experiments.spec import make_spec
+from gind.experiments.worker import become_worker
+from gind.train import EpochRecord, Observer
+
+__all__ = ["run_in_turns", "timing"]
+
+
+def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
+    """All cells of a sheet anew, unless all have a report: times of different hours are not compared."""
+    if all((results / sheet.path(cell) / REPORT).exists() for cell in sheet.cells):
+        yield from (Finished(cell, skipped=True) for cell in sheet.cells)
+        return
+    context = multiprocessing.get_context("spawn")
+    talks: dict[Cell, Connection] = {}
+    for cell in sheet.cells:
+        ours, theirs = context.Pipe()
+        arguments = (cell, results / sheet.path(cell), work / sheet.path(cell), root, theirs)
+        context.Process(target=_run_cell, args=arguments, daemon=True).start()
+        theirs.close()
+        talks[cell] = ours
+    while talks:
+        for cell, talk in list(talks.items()):
+            ended = _turn(talk)
+            if ended is not None:
+                del talks[cell]
+                yield Finished(cell, ended)
+
+
+def _turn(talk: Connection) -> str | None:
+    """Let one go on until its next epoch is done; how it ended, if it did."""
+    try:
+        talk.send(None)
+        answer: str | None = talk.recv()
+    except (EOFError, OSError):
+        return "its process ended"
+    return answer
+
+
+class _Turns(Observer):
+    """Waits for its turn before every epoch."""
+
+    def __init__(self, talk: Connection) -> None:
+        self.talk = talk
+        self.seconds: list[float] = []
+
+    def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
+        """The first turn; the data is loaded and the model built by then."""
+        self.talk.recv()
+
+    def epoch(self, record: EpochRecord) -> None:
+        """Say that it is done, and wait."""
+        self.seconds.append(record.seconds)
+        self.talk.send(None)
+        self.talk.recv()
+
+
+def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None, talk: Connection) -> None:
+    """One cell in a process of its own; its last word is the message of what went wrong, or nothing."""
+    become_worker()
+    turns = _Turns(talk)
+    try:
+        spec = make_spec(cell.table)
+        overwrite = (work / "config.toml").exists()
+        outcome = run(spec, work, root=root, overwrite=overwrite, observers=[turns], threads=1)
+        results.mkdir(parents=True, exist_ok=True)
+        write_json(results / REPORT, outcome.report | {"timing": timing(turns.seconds)})
+    except Exception as error:
+        talk.send(f"{type(error).__name__}: {error}")
+    else:
+        talk.send("")
+
+
+def timing(seconds: Sequence[float]) -> dict[str, float]:
+    """Preprocessing and training, of the seconds of all epochs."""
+    preprocessing = max(0.0, seconds[0] - statistics.median(seconds))
+    return {"preprocessing": preprocessing, "training": sum(seconds) - preprocessing}

@@ -1,0 +1,164 @@
+"""The ledger: for each item of the paper what it says, what the published procedure gives, what the certified
+equilibrium gives.
+
+    item → sheet → reports → Place (a system on a dataset) → Entry (a cell of the paper with its two places)
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from gind.experiments.grid import Cell, Sheet
+from gind.experiments.items import ITEMS, read_item, sheets
+from gind.reports.collect import Collection, Row, collect
+from gind.reports.paper import Paper, PaperTable, PaperValue
+from gind.reports.remarks import Remarks, read_remarks
+
+__all__ = ["CERTIFIED", "PUBLISHED", "Entry", "Item", "Place", "open_item", "open_ledger"]
+
+PUBLISHED, CERTIFIED = "gind-published", "gind"
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A system on a dataset: its runs, and those that are missing."""
+
+    dataset: str
+    model: str
+    variant: str
+    printed: str
+    """row of the paper's table; empty if it has none"""
+    row: Row | None
+    expected: int
+    missing: tuple[int, ...]
+    """splits, of any seed"""
+
+    @property
+    def number(self) -> float | None:
+        """The value that varies along a curve; None for a variant that is no number."""
+        try:
+            return float(self.variant)
+        except ValueError:
+            return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A cell of the paper, or one beside it that the paper does not have."""
+
+    printed: str
+    dataset: str
+    paper: PaperValue | None
+    published: Place | None
+    certified: Place | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """A table or figure of the paper with what there is of it."""
+
+    name: str
+    label: str
+    title: str
+    collection: Collection | None
+    """None: nothing has to be run for it"""
+    tables: tuple[PaperTable, ...]
+    places: tuple[Place, ...]
+    remarks: Remarks
+    systems: dict[str, str]
+    """printed name → our model"""
+
+    @property
+    def total(self) -> int:
+        """Runs that the sheet asks for."""
+        return 0 if self.collection is None else len(self.collection.sheet.cells)
+
+    @property
+    def done(self) -> int:
+        """Those that are there."""
+        return 0 if self.collection is None else self.total - len(self.collection.missing)
+
+    def entries(self, table: PaperTable) -> tuple[Entry, ...]:
+        """The cells of GIND, in the order of the table; each dataset is followed by the one beside it."""
+        ours = [place for place in self.places if place.model in (PUBLISHED, CERTIFIED)]
+        there = {place.printed for place in ours}
+        rows = [row for row in table.rows if row in there]
+        return tuple(
+            Entry(
+                printed,
+                dataset,
+                table.value(printed, dataset),
+                _find(ours, PUBLISHED, printed, dataset),
+                _find(ours, CERTIFIED, printed, dataset),
+            )
+            for dataset in _datasets(ours, table)
+            for printed in rows
+        )
+
+    def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
+        """The systems that are not GIND: by model and dataset, those of the paper's table first."""
+        there = [place for place in self.places if place.model not in (PUBLISHED, CERTIFIED)]
+        printed = {self.systems[row]: row for row in table.rows if row in self.systems}
+        models = dict.fromkeys(place.model for place in there)
+        models = dict.fromkeys([*(model for model in printed if model in models), *models])
+        return {
+            model: {
+                dataset: (
+                    next((p for p in there if (p.model, p.dataset) == (model, dataset)), None),
+                    table.value(printed.get(model, ""), dataset),
+                )
+                for dataset in _datasets(there, table)
+            }
+            for model in models
+        }
+
+
+def open_ledger(results: Path, paper: Paper) -> tuple[Item, ...]:
+    """All items, in the paper's order; those whose sheet is not there are left out."""
+    return tuple(
+        open_item(name, results, paper)
+        for name in ITEMS
+        if name == "activation" or (sheets() / f"{name}.toml").exists()
+    )
+
+
+def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None) -> Item:
+    """One item, with another sheet than its own if one is given; nothing is refused because it is missing."""
+    tables = tuple(table for table in paper.tables if table.name == name or table.name.startswith(f"{name}-"))
+    own, sheet = sheet is None, sheet or read_item(name)
+    if sheet is None:
+        title = "The two activation functions: σ(x) = x and σ(x) = tanh x"
+        return Item(name, ITEMS[name], title, None, tables, (), Remarks(), {})
+    collection = collect(sheet, results, empty=True)
+    remarks = read_remarks(sheets() / f"{name}.toml", sheet) if own else Remarks()
+    printed = {model: row for row, model in paper.systems.items()} | {PUBLISHED: "GIND"}
+    places = []
+    for dataset, system in collection.places:
+        cells = [cell for cell in sheet.cells if (cell.dataset, cell.system) == (dataset, system)]
+        places.append(_place(cells, collection, printed))
+    return Item(name, ITEMS[name], sheet.title, collection, tables, tuple(places), remarks, dict(paper.systems))
+
+
+def _place(cells: Sequence[Cell], collection: Collection, printed: dict[str, str]) -> Place:
+    first = cells[0]
+    gone = [cell.split for cell in cells if cell in collection.missing]
+    return Place(
+        dataset=first.dataset,
+        model=first.model,
+        variant=first.variant,
+        printed=first.row or printed.get(first.model, ""),
+        row=collection.row(first.dataset, first.system),
+        expected=len(cells),
+        missing=tuple(dict.fromkeys(sorted(gone))),
+    )
+
+
+def _datasets(places: Sequence[Place], table: PaperTable) -> list[str]:
+    """In the order of the table, each followed by the one beside it; then those that it does not have."""
+    order = [name for dataset in table.datasets for name in (dataset, table.beside.get(dataset, ""))]
+    there = dict.fromkeys(place.dataset for place in places)
+    return [*(name for name in order if name in there), *(name for name in there if name not in order)]
+
+
+def _find(places: Sequence[Place], model: str, printed: str, dataset: str) -> Place | None:
+    return next((p for p in places if (p.model, p.printed, p.dataset) == (model, printed, dataset)), None)

@@ -1,0 +1,73 @@
+"""The ledger in Markdown. The same reports give the same bytes."""
+
+from collections.abc import Mapping, Sequence
+
+from gind.reports.curves import CURVES
+from gind.reports.ledger import Item
+from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
+from gind.reports.ledger_words import mismatches, missing
+from gind.reports.markdown import plural, table
+
+__all__ = ["anchor", "item_page", "item_section", "results_page"]
+
+_HOW_TO_READ = """\
+- **paper**: what it prints. **published**: the published procedure, run here (`gind-published`). **certified**: the \
+equilibrium, solved to its tolerance and with its exact gradient (`gind`).
+- Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
+n - 1). Where some runs are missing, (n/N) says how many are there.
+- Δ is the difference to the paper, in points. The weights of a run are those that were best on its validation part."""
+
+
+def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
+    """All items on one page; `figures` are the places of images, by item."""
+    rows = [
+        [f"[{item.title}](#{anchor(item.title)})", f"`{item.name}`", _label(item), f"{item.done:,}", f"{item.total:,}"]
+        for item in items
+    ]
+    lines = [
+        "# Every table and figure of the paper",
+        "",
+        "Written by `gind report` from the reports that are there. `gind reproduce ITEM` runs what an item lacks.",
+        "",
+        _HOW_TO_READ,
+        "- What is known about the gaps of the other systems, and the settings of all: [baselines](baselines.md). What "
+        "the published procedure is: [published](published.md).",
+        "",
+        *table(["", "item", "where", "runs", "of"], rows, left=3),
+        "",
+    ]
+    for item in items:
+        lines += item_section(item, figures)
+    return "\n".join(lines)
+
+
+def item_page(item: Item, figures: Mapping[str, str]) -> str:
+    """One item on a page of its own."""
+    first, second, *rest = item_section(item, figures)
+    return "\n".join([first[1:], second, _HOW_TO_READ, "", *rest])
+
+
+def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
+    """Tables beside the paper, figure, residuals, splits, and what is far from the paper or missing."""
+    if item.collection is None:
+        there = "There is nothing to run."
+    else:
+        there = f"`gind reproduce {item.name}`: {item.done:,} of {plural(item.total, 'run')} are there."
+    lines = [f"## {item.title}", "", f"{_label(item)}. {there}", ""]
+    if item.name in figures:
+        lines += [f"![{item.title}]({figures[item.name]})", ""]
+    for number, printed in enumerate(item.tables):
+        lines += paper_table(item, printed) if printed.datasets else timing(item, printed)
+        lines += others(item, printed) if printed.datasets and number == 0 else []
+    if item.name in CURVES and item.places:
+        lines += curve_table(item, CURVES[item.name])
+    return lines + mismatches(item) + convergence(item) + splits(item) + missing(item)
+
+
+def _label(item: Item) -> str:
+    return f"{item.label} of the paper" if item.label else "Not in the paper"
+
+
+def anchor(title: str) -> str:
+    """Where a section begins, as viewers of Markdown name it."""
+    return "".join(c for c in title.lower() if c.isalnum() or c in " -_").replace(" ", "-")

@@ -1,0 +1,207 @@
+"""The tables of an item in Markdown."""
+
+from collections.abc import Callable, Sequence
+
+from gind.reports.collect import Row
+from gind.reports.curves import Curve, levels, series
+from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
+from gind.reports.ledger_words import side
+from gind.reports.markdown import scientific, spread, table
+from gind.reports.paper import PaperTable, PaperValue
+from gind.reports.read import Timing
+
+__all__ = [
+    "accuracy_of",
+    "convergence",
+    "curve_table",
+    "others",
+    "paper_table",
+    "seconds_of",
+    "splits",
+    "timing",
+    "value",
+]
+
+Show = Callable[[Row], str]
+
+
+def accuracy_of(row: Row) -> str:
+    """Mean and deviation."""
+    return spread(row.test)
+
+
+def seconds_of(row: Row) -> str:
+    """Of one run."""
+    return f"{row.seconds / row.runs:.1f}"
+
+
+def value(place: Place | None, show: Show = accuracy_of) -> str:
+    """What there is, with the number of runs where some are missing; nothing where the sheet asks for none."""
+    if place is None:
+        return ""
+    if place.row is None:
+        return "missing"
+    text = show(place.row)
+    return text if not text or place.row.runs == place.expected else f"{text} ({place.row.runs}/{place.expected})"
+
+
+def paper_table(item: Item, printed: PaperTable) -> list[str]:
+    """GIND's cells of a table of the paper: paper, published, certified."""
+    entries = item.entries(printed)
+    several = len({entry.printed for entry in entries}) > 1
+    timed = printed.unit == "s"
+    rows = []
+    for entry in entries:
+        cells = [entry.dataset, *([entry.printed] if several else []), _quoted(entry.paper)]
+        for place in (entry.published, entry.certified):
+            cells += [value(place, seconds_of)] if timed else [value(place), _difference(entry, place)]
+        rows.append(cells)
+    sides = ["published", "certified"] if timed else ["published", "Δ", "certified", "Δ"]
+    titles = ["dataset", *(["row"] if several else []), "paper", *sides]
+    note = "Seconds of one training; the machine may have been busy with others." if timed else printed.note
+    heading = [f"### {printed.title}", ""] if printed != item.tables[0] else []
+    return [*heading, *([note, ""] if note else []), *table(titles, rows, left=1 + several), ""]
+
+
+def others(item: Item, printed: PaperTable) -> list[str]:
+    """The other systems, with the paper's number in parentheses."""
+    found = item.others(printed)
+    if not any(place is not None for cells in found.values() for place, _ in cells.values()):
+        return []
+    rows = [
+        [
+            model,
+            *(f"{value(place)} {_parenthesis(quoted)}".strip() for place, quoted in row.values()),
+        ]
+        for model, row in found.items()
+    ]
+    datasets = list(next(iter(found.values())))
+    return ["Other systems, in parentheses the paper's number:", "", *table(["system", *datasets], rows), ""]
+
+
+def timing(item: Item, printed: PaperTable) -> list[str]:
+    """Times of systems that took turns: seconds, and ratios to the published GIND."""
+    models = {place.model: place.row.timing if place.row else None for place in item.places}
+    names = {model: row for row, model in item.systems.items()} | {PUBLISHED: "GIND", CERTIFIED: ""}
+    asked = set(models)
+    for row in printed.rows:
+        models.setdefault(item.systems[row] if row != "GIND" else PUBLISHED, None)
+    base, theirs = models[PUBLISHED], printed.rows["GIND"][-1]
+    rows = []
+    for model, measured in models.items():
+        quoted = printed.rows.get(names[model], (None,) * len(printed.columns))
+        total = quoted[-1]
+        ratio = "" if total is None or theirs is None else f"{total.mean / theirs.mean:.2f}"
+        here = _measured(measured, base) if model in asked else ["", "", "", ""]
+        rows.append([model, *map(_quoted, quoted), ratio, *here])
+    columns = [name.lower() for name in printed.columns]
+    titles = [
+        "system",
+        *(f"paper: {columns[0]}", *columns[1:], "ratio"),
+        *(f"here: {columns[0]}", *columns[1:], "ratio"),
+    ]
+    return [
+        "Seconds. Here the systems take turns, epoch by epoch, so that all see the same machine; ratios are to the "
+        "published GIND. Preprocessing is what the first epoch takes longer than the others.",
+        "",
+        *table(titles, rows),
+        "",
+    ]
+
+
+def _measured(timing: Timing | None, base: Timing | None) -> list[str]:
+    if timing is None:
+        return ["missing", "", "", ""]
+    times = [timing.preprocessing, timing.training, timing.total]
+    return [*(f"{seconds:.1f}" for seconds in times), "" if base is None else f"{timing.total / base.total:.2f}"]
+
+
+def curve_table(item: Item, curve: Curve) -> list[str]:
+    """A figure as numbers: a line for each value on the axis, a column for each system."""
+    by_model = series(item)
+    names = list(by_model)
+    numbers = sorted({place.number or 0 for places in by_model.values() for place in places})
+    shown: list[tuple[str, Show]] = [("accuracy", accuracy_of)]
+    shown += [("s per run", seconds_of)] if curve.seconds else []
+    shown += [("Dirichlet energy", _energy)] if curve.energy else []
+    lines = []
+    for title, show in shown:
+        rows = [[f"{number:g}", *(value(_at(by_model[name], number), show) for name in names)] for number in numbers]
+        rows += [
+            [curve.level or place.variant, *(value(place, show) if place.model == name else "" for name in names)]
+            for place in levels(item)
+        ]
+        lines += [*table([f"{title} by {curve.axis}", *names], rows), ""]
+    return lines
+
+
+def convergence(item: Item) -> list[str]:
+    """Residual and bound of both profiles, the worst of their runs."""
+    rows = []
+    for place in _ours(item):
+        solved = None if place.row is None else place.row.convergence
+        if solved is not None:
+            asked = solved.tolerance > 0
+            rows.append(
+                [
+                    place.dataset,
+                    side(place),
+                    scientific(solved.residual),
+                    scientific(solved.tolerance) if asked else "none asked",
+                    f"{solved.reached}/{solved.runs}" if asked else "",
+                    scientific(solved.bound),
+                ]
+            )
+    if not rows:
+        return []
+    return [
+        "How far from an equilibrium, the worst of all runs: the residual ‖z - f(z)‖ / ‖f(z)‖, and a bound of the "
+        "distance ‖z - z\\*‖ where there is a proof.",
+        "",
+        *table(["dataset", "profile", "residual", "tolerance", "reached", "bound"], rows, left=2),
+        "",
+    ]
+
+
+def splits(item: Item) -> list[str]:
+    """Every run of GIND, split by split."""
+    there = [(place, place.row.singles) for place in _ours(item) if place.row is not None]
+    numbers = sorted({single.split for _, singles in there for single in singles})
+    if len(numbers) < 2:
+        return []
+    rows = [
+        [
+            place.dataset,
+            side(place),
+            *(", ".join(f"{one.test:.2f}" for one in singles if one.split == number) for number in numbers),
+        ]
+        for place, singles in there
+    ]
+    titles = ["dataset", "profile", *(f"split {number}" for number in numbers)]
+    return ["<details><summary>Split by split</summary>", "", *table(titles, rows, left=2), "", "</details>", ""]
+
+
+def _ours(item: Item) -> list[Place]:
+    return [place for place in item.places if place.model in (PUBLISHED, CERTIFIED)]
+
+
+def _energy(row: Row) -> str:
+    return "" if row.dirichlet is None else f"{row.dirichlet:.3f}"
+
+
+def _at(places: Sequence[Place], number: float) -> Place | None:
+    return next((place for place in places if place.number == number), None)
+
+
+def _quoted(quoted: PaperValue | None) -> str:
+    return "" if quoted is None else str(quoted).replace("*", "\\*")
+
+
+def _parenthesis(quoted: PaperValue | None) -> str:
+    return "" if quoted is None else f"({_quoted(quoted)})"
+
+
+def _difference(entry: Entry, place: Place | None) -> str:
+    if entry.paper is None or place is None or place.row is None:
+        return ""
+    return f"{place.row.test.mean - entry.paper.mean:+.2f}"

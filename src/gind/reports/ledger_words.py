@@ -1,0 +1,75 @@
+"""What the ledger says in words: which cells are far from the paper, what is known about it, which runs are missing."""
+
+from collections.abc import Iterable, Iterator
+
+from gind.reports.compare import FAR
+from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
+from gind.reports.markdown import plural
+
+__all__ = ["SIDES", "far", "mismatches", "missing", "ranges", "side"]
+
+SIDES = ("published", "certified")
+
+
+def side(place: Place) -> str:
+    """What the ledger calls a profile of GIND, with its variant."""
+    name = SIDES[place.model == CERTIFIED]
+    return f"{name}, {place.variant}" if place.variant else name
+
+
+def mismatches(item: Item) -> list[str]:
+    """The cells that are more than 2 points from the paper, each with its remark."""
+    lines = []
+    for table in item.tables:
+        if table.datasets and table.unit == "%":
+            for entry, place, difference in far(item.entries(table)):
+                row = f", {entry.printed}" if len(table.rows) > 1 and entry.printed != "GIND" else ""
+                runs = "" if not place.missing else f" with {place.expected - _gone(place)}/{place.expected} runs"
+                where = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'} the paper"
+                text = item.remarks.find(place.model, place.dataset)
+                lines.append(
+                    f"- {place.dataset}{row}: {SIDES[place.model == CERTIFIED]} is {where}{runs}."
+                    + (f" {text}" if text else "")
+                )
+    return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
+
+
+def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
+    """The places that differ from the paper by more than 2 points, with the difference."""
+    for entry in entries:
+        for place in (entry.published, entry.certified):
+            if entry.paper is not None and place is not None and place.row is not None:
+                difference = place.row.test.mean - entry.paper.mean
+                if abs(difference) > FAR:
+                    yield entry, place, difference
+
+
+def missing(item: Item) -> list[str]:
+    """Which runs are missing: of GIND by name and split, of the others by number."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    others = 0
+    for place in item.places:
+        if place.model not in (PUBLISHED, CERTIFIED):
+            others += _gone(place)
+        elif place.missing:
+            name = side(place) if place.number is None else SIDES[place.model == CERTIFIED]
+            which = "all splits" if place.row is None else f"splits {ranges(place.missing)}"
+            groups.setdefault((name, which), []).append(place.dataset if place.number is None else place.variant)
+    lines = [f"- {name}: {which} of {', '.join(names)}" for (name, which), names in groups.items()]
+    lines += [f"- other systems: {plural(others, 'run')}"] if others else []
+    return ["Missing:", "", *lines, ""] if lines else []
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """0-2, 5 for 0, 1, 2, 5."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _gone(place: Place) -> int:
+    return place.expected - (0 if place.row is None else place.row.runs)

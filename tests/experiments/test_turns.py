@@ -1,0 +1,32 @@
+"""Runs that take turns: each leaves its times, one that fails stops nobody, and nothing is measured twice."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gind.experiments.grid import Cell, Sheet
+from gind.experiments.turns import run_in_turns, timing
+
+
+def test_the_first_epoch_pays_for_preprocessing() -> None:
+    assert timing([9.0, 1.0, 1.0, 2.0]) == pytest.approx({"preprocessing": 7.5, "training": 5.5})
+    assert timing([1.0, 2.0, 3.0]) == {"preprocessing": 0.0, "training": 6.0}
+    assert timing([4.0]) == {"preprocessing": 0.0, "training": 4.0}
+
+
+def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> None:
+    keys = (("epochs", 3), ("hidden", 4), ("patience", 0))
+    cells = (Cell("wine", "mlp", 99, 0, keys), Cell("wine", "mlp", 0, 0, keys))
+    places = (tmp_path / "results", tmp_path / "work")
+    ended = {done.cell: done.error for done in run_in_turns(Sheet("s", "s", cells), *places)}
+    assert ended[cells[1]] == ""
+    assert "no split 99" in ended[cells[0]]
+    path = tmp_path / "results/s/wine/mlp/0-0/report.json"
+    report = json.loads(path.read_text())
+    assert report["training"]["epochs"] == 3
+    assert sum(report["timing"].values()) == pytest.approx(report["seconds"])
+    before = path.stat().st_mtime_ns
+    again = list(run_in_turns(Sheet("s", "s", cells[1:]), *places))
+    assert [done.skipped for done in again] == [True]
+    assert path.stat().st_mtime_ns == before

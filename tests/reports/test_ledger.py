@@ -1,0 +1,188 @@
+"""The ledger: which runs stand beside which cell of the paper, what is missing, and pages that reports alone decide."""
+
+import html.parser
+import re
+import urllib.parse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_cases import CERTIFICATE, write_report
+
+from gind.experiments import ConfigError
+from gind.experiments.grid import Cell, Sheet
+from gind.experiments.items import ITEMS, find_item, read_item, sheets
+from gind.reports import load_paper
+from gind.reports.curves import CURVES, levels, series
+from gind.reports.figures import draw, write_figures
+from gind.reports.html import html_page
+from gind.reports.ledger import Item, open_item, open_ledger
+from gind.reports.ledger_page import item_page, results_page
+from gind.reports.ledger_words import ranges
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT.parent / "shared" / "paper" / "gind-icml2022.tex"
+TRUNCATED = CERTIFICATE | {"residual": 43.0, "bound": None, "tolerance": 0.0, "proven": False}
+
+
+def item_of(name: str, results: Path, *cells: Cell) -> Item:
+    return open_item(name, results, load_paper(), Sheet(name, "A title", cells))
+
+
+def test_names_and_numbers_are_those_of_the_paper() -> None:
+    if not SOURCE.exists():
+        pytest.skip(f"the source of the paper is not at {SOURCE}")
+    text = SOURCE.read_text(encoding="utf-8")
+    found = re.findall(r"\\label\{(fig|tab):(\w+)\}", text)
+    numbers = {
+        f"{kind}:{name}": f"{word} {number}"
+        for kind, word in (("fig", "Figure"), ("tab", "Table"))
+        for number, name in enumerate((name for other, name in found if other == kind), 1)
+    }
+    for table in load_paper().tables:
+        name = table.name if table.name in ITEMS else table.name.rsplit("-", 1)[0]
+        assert ITEMS[name] == numbers[table.label]
+    assert [ITEMS[name] for name in ("activation", "chains", "backprop-steps")] == [
+        numbers[f"fig:{name}"] for name in ("fig2", "fig1", "fig3")
+    ]
+
+
+def test_every_item_has_its_sheet() -> None:
+    for name in set(ITEMS) - {"activation"}:
+        sheet = read_item(name)
+        assert sheet is not None, name
+        assert find_item(name) == sheets() / f"{name}.toml"
+        for cell in sheet.cells:
+            shared = read_item(cell.results) if cell.results in ITEMS else None
+            if shared is not None:  # what is kept with another item is asked for there, with the same keys
+                assert sheet.path(cell) in {shared.path(other) for other in shared.cells if other.keys == cell.keys}
+    assert read_item("activation") is None
+    assert find_item("my/sheet.toml") == Path("my/sheet.toml")
+    with pytest.raises(ConfigError, match="Did you mean 'graphs'"):
+        find_item("grphs")
+
+
+def test_both_profiles_stand_beside_the_paper(tmp_path: Path) -> None:
+    cells = [Cell("texas", model, split) for model in ("gind", "gind-published", "gcn") for split in range(3)]
+    shares = {"gind": [0.8, 0.9, 0.7], "gind-published": [0.85, 0.86, 0.87]}
+    for cell in cells[:6]:
+        certificate = CERTIFICATE if cell.model == "gind" else TRUNCATED
+        test = shares[cell.model][cell.split]
+        write_report(tmp_path, cell, sheet="heterophilic", test=test, certificate=certificate)
+    item = item_of("heterophilic", tmp_path, *cells)
+    page = item_page(item, {})
+    std = 100 * np.std(shares["gind"], ddof=1)
+    assert f"| texas | 86.22 ± 5.19 | 86.00 ± 1.00 | -0.22 | 80.00 ± {std:.2f} | -6.22 |" in page
+    assert "| gcn | missing (64.05 ± 5.28) |" in page
+    assert "| texas | certified | 9.0e-05 | 1.0e-04 | 3/3 | 2.0e-02 |" in page
+    assert "| texas | published | 4.3e+01 | none asked |  | none |" in page
+    assert "| texas | certified | 80.00 | 90.00 | 70.00 |" in page
+    assert "- texas: certified is 6.22 points below the paper." in page
+    assert "published is" not in page
+    assert page.split("Missing:")[1].strip() == "- other systems: 3 runs"
+    assert (item.done, item.total) == (6, 9)
+
+
+def test_variants_stand_in_their_rows_and_are_kept_where_the_sheet_says(tmp_path: Path) -> None:
+    plain = Cell("cora", "gind", 0, results="baselines", row="None")
+    other = Cell("cora", "gind", 0, 0, (("regularizer.eta", 0.1),), variant="laplacian", row="Lap")
+    write_report(tmp_path, plain, sheet="baselines", test=0.5)
+    write_report(tmp_path, other, sheet="regularizers", test=0.75)
+    page = item_page(item_of("regularizers", tmp_path, plain, other), {})
+    assert "| cora | None | 88.25 ± 1.25 |  |  | 50.00 | -38.25 |" in page
+    assert "| cora | Lap | 88.33 ± 1.15 |  |  | 75.00 | -13.33 |" in page
+    assert "Dec" not in page
+
+
+def test_values_of_a_key_are_points_of_a_curve(tmp_path: Path) -> None:
+    cells = [Cell("cora", "gind", 0, 0, (("adjoint.steps", n),), variant=str(n)) for n in (16, 2, 4)]
+    plain = Cell("cora", "gind", 0, results="baselines")
+    for cell in cells[:2]:
+        write_report(tmp_path, cell, sheet="backprop-steps", test=0.5, seconds=float(cell.variant))
+    write_report(tmp_path, plain, sheet="baselines", test=0.875)
+    item = item_of("backprop-steps", tmp_path, *cells, plain)
+    assert [place.number for place in series(item)["gind"]] == [2, 4, 16]
+    assert [place.variant for place in levels(item)] == [""]
+    page = item_page(item, {})
+    assert "| 2 | 50.00 |\n| 4 | missing |\n| 16 | 50.00 |\n| exact gradient | 87.50 |" in page
+    assert "| 2 | 2.0 |\n| 4 | missing |\n| 16 | 16.0 |" in page
+    figure = draw(item)
+    assert figure is not None
+    (accuracy, _) = figure.axes
+    assert np.asarray(accuracy.lines[0].get_xdata()).tolist() == [2.0, 16.0]
+
+
+def test_times_in_turns_have_ratios(tmp_path: Path) -> None:
+    cells = [Cell("pubmed", model, 0) for model in ("gind", "gind-published", "ignn")]
+    for cell, seconds in zip(cells[:2], (30.0, 40.0), strict=True):
+        timing = {"preprocessing": 10.0, "training": seconds - 10}
+        write_report(tmp_path, cell, sheet="training-time", timing=timing)
+    page = item_page(item_of("training-time", tmp_path, *cells), {})
+    assert "| gind |  |  |  |  | 10.0 | 20.0 | 30.0 | 0.75 |" in page
+    assert "| gind-published | 0 | 47.31 | 47.31 | 1.00 | 10.0 | 30.0 | 40.0 | 1.00 |" in page
+    assert "| ignn | 0 | 83.67 | 83.67 | 1.77 | missing |  |  |  |" in page
+    assert "| cgs | 0 | 118.65 | 118.65 | 2.51 |  |  |  |  |" in page
+
+
+def test_without_any_run_all_is_missing_and_nothing_is_drawn(tmp_path: Path) -> None:
+    items = open_ledger(tmp_path / "none", load_paper())
+    assert [item.name for item in items] == list(ITEMS)
+    assert sum(item.done for item in items) == 0
+    assert set(write_figures(items, tmp_path / "figures")) == {"activation"}
+    assert "| texas | 86.22 ± 5.19 | missing |  | missing |  |" in results_page(items, {})
+
+
+def test_runs_are_numbered_short() -> None:
+    assert ranges([0, 1, 2, 5]) == "0-2, 5"
+    assert ranges([]) == ""
+
+
+class Checker(html.parser.HTMLParser):
+    """Counts open tags, and collects what a page would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.loaded += [values[name] or "" for name in ("src", "data") if name in values]
+        self.links += [values["href"] or ""] if tag == "a" else []
+        self.ids += [values["id"] or ""] if "id" in values else []
+        if tag not in ("meta", "input", "br", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_html_page_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
+    write_report(tmp_path, Cell("texas", "gind", 0), sheet="baselines", certificate=CERTIFICATE)
+    page = html_page(open_ledger(tmp_path, load_paper()))
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert checker.loaded == []
+    assert all(link.startswith("#") and urllib.parse.unquote(link[1:]) in checker.ids for link in checker.links)
+    assert page.count("<svg") == 2  # activation and heterophilic
+    assert "#000000" not in page
+    assert '<span class="missing">missing</span>' in page
+
+
+def test_every_curve_is_an_item() -> None:
+    assert set(CURVES) <= set(ITEMS)
+
+
+def test_the_committed_page_is_that_of_the_committed_reports() -> None:
+    if not (ROOT / "results" / "baselines").exists():
+        pytest.skip("results/ is not there")
+    items = open_ledger(ROOT / "results", load_paper())
+    figures = {item.name: f"assets/results/{item.name}.png" for item in items if draw(item) is not None}
+    committed = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert results_page(items, figures) == committed, "run: gind report"
+    for path in figures.values():
+        assert (ROOT / "docs" / path).exists()
+        assert (ROOT / "docs" / path).with_suffix(".svg").exists()
