@@ -94,3 +94,9 @@ def test_a_signal_reaches_the_end_of_a_long_chain_in_few_steps() -> None:
 def test_another_energy_is_refused() -> None:
     with pytest.raises(TypeError, match="Diffusion"):
         HELP.build(Ridge(random(3, 3), random(3, 1)))
+
+
+def test_what_is_no_preconditioner_is_refused_at_once() -> None:
+    for options in (gind.NewtonCG, gind.Implicit):
+        with pytest.raises(TypeError, match=r"Elimination \(call it\)"):
+            options(preconditioner=gind.Elimination)  # type: ignore[arg-type]

@@ -29,6 +29,8 @@ CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "injection": (lambda: gind.Diffusion(3, injection="both"), ValueError, "shared"),  # type: ignore[arg-type]
     "output": (lambda: gind.Diffusion(3, output="z"), ValueError, "flux"),  # type: ignore[arg-type]
     "output norm": (lambda: gind.Diffusion(3, output_norm="all"), ValueError, "graph"),  # type: ignore[arg-type]
+    "a word for a number": (lambda: gind.Diffusion(3, K_norm="a"), ValueError, "K_norm"),  # type: ignore[arg-type]
+    "injection norm": (lambda: gind.Diffusion(3, injection_norm="graph"), ValueError, "False, True"),  # type: ignore[arg-type]
     "start of K": (lambda: gind.Diffusion(3, K_norm=0.0), ValueError, "K_norm"),
     "ratio": (lambda: gind.Elimination(1.0), ValueError, "ratio"),
     "throw": (lambda: gind.Diffusion(3, throw="never"), ValueError, "ignore"),  # type: ignore[arg-type]

@@ -141,7 +141,8 @@ def test_gradients_are_right(option: str, in_c: bool, monkeypatch: pytest.Monkey
     def run(z: Tensor, b: Tensor, K: Tensor, *gamma: Tensor) -> Tensor:
         given = {"K": K, **({"gamma": gamma[0]} if gamma else {})}
         torch.manual_seed(3)
-        fn: LiveMap = torch.func.functional_call(_Bind(layer), {f"layer.{name}": value for name, value in given.items()}, (b,))
+        named = {f"layer.{name}": value for name, value in given.items()}
+        fn: LiveMap = torch.func.functional_call(_Bind(layer), named, (b,))
         end = fn.repeat(z, 3)
         assert end is not None
         return end
@@ -161,3 +162,52 @@ class _Bind(torch.nn.Module):
         fn = self.layer.bind(b, some_graph())
         assert isinstance(fn, LiveMap)
         return fn
+
+
+@pytest.mark.parametrize("option", ["layer", "constant"])
+def test_gradients_with_and_without_a_graph_of_their_own_agree(option: str) -> None:
+    """K acts twice, in the steps and in what is injected."""
+    layer, b, fn = bound(LIVE[option], some_graph(), F64)
+    wanted = [b, *layer.parameters()]
+    end = fn.repeat(make_input(20, 5, F64, 1), 3)
+    assert end is not None
+    plain = torch.autograd.grad(end.square().sum(), wanted, retain_graph=True)
+    again = torch.autograd.grad(end.square().sum(), wanted, create_graph=True)
+    for one, other in zip(plain, again, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_state_that_was_changed_is_a_new_start() -> None:
+    _, _, fn = bound(LIVE["layer"], some_graph(), F64)
+    with torch.no_grad():
+        z = fn.repeat(torch.zeros(20, 5, dtype=F64), 3)
+        assert z is not None
+        z.mul_(2)
+        torch.testing.assert_close(fn.repeat(z, 1), fn(z))
+
+
+def test_without_nodes() -> None:
+    graph = gind.Graph.from_edge_index(torch.empty(2, 0, dtype=torch.long), 0)
+    layer, b, fn = bound(LIVE["layer"], graph, F64)
+    end = fn.repeat(torch.zeros(0, 5, dtype=F64), 2)
+    assert end is not None
+    for found, parameter in zip(torch.autograd.grad(end.sum(), [b, layer.K]), (b, layer.K), strict=True):
+        assert found.shape == parameter.shape
+        assert not found.any()
+
+
+def test_a_mask_that_wants_a_gradient_gets_it() -> None:
+    mask = torch.rand(20, 5, dtype=F64, requires_grad=True)
+    fn = make_layer(2.0, 5, F64, **LIVE["layer"]).bind(make_input(20, 5), some_graph(), mask)
+    assert isinstance(fn, LiveMap)
+    assert fn.repeat(torch.zeros(20, 5, dtype=F64), 2) is None
+
+
+def test_backward_under_autocast() -> None:
+    _, _, fn = bound(LIVE["pulled"], some_graph(), F32)
+    end = fn.repeat(torch.zeros(20, 5), 2)
+    assert end is not None
+    (expected,) = torch.autograd.grad(end.sum(), fn.C, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (found,) = torch.autograd.grad(end.sum(), fn.C)
+    torch.testing.assert_close(found, expected)

@@ -77,6 +77,8 @@ def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
         ("injection", ("shared", "separate")),
         ("output", ("sum", "flux")),
         ("output_norm", (False, True, *OUTPUT_NORMS)),
+        ("injection_norm", (False, True)),
+        ("injection_bias", (False, True)),
         ("throw", get_args(Throw)),
     ):
         value = getattr(layer, name)
@@ -87,11 +89,12 @@ def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
 def _check_numbers(layer: Any) -> None:
     if not 0 <= layer.dropout < 1:
         raise ValueError(f"`dropout` must lie in [0, 1), got {layer.dropout}.")
-    for name in ("injection_gain", "flux_gain"):
-        if not 0 < getattr(layer, name) < float("inf"):
-            raise ValueError(f"`{name}` must be positive and finite, got {getattr(layer, name)}.")
-    if layer.K_norm is not None and not 0 < layer.K_norm < float("inf"):
-        raise ValueError(f"`K_norm` must be None, or positive and finite, got {layer.K_norm}.")
+    for name, optional in (("injection_gain", False), ("flux_gain", False), ("K_norm", True)):
+        value = getattr(layer, name)
+        if optional and value is None:
+            continue
+        if not isinstance(value, int | float) or not 0 < value < float("inf"):
+            raise ValueError(f"`{name}` must be {'None, or ' * optional}positive and finite, got {value!r}.")
     if layer.injection_bias and layer.injection != "separate":
         raise ValueError('`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate".')
     if not 0 < layer.alpha <= 1:

@@ -129,6 +129,9 @@ class LiveNorm(EdgeNorm):
 
 def unit_gradient(y: Tensor, graph: Graph) -> Tensor:
     """y over the root mean square of Gy (edges and channels of a graph), so that a factor of y drops out."""
+    # in units of the largest entry: squares of small numbers would vanish
+    unit = y.detach().abs().amax() if y.numel() else y.new_ones(())
+    y = y / torch.where(unit > 0, unit, 1.0)
     _, moments = diffuse_moments(y, graph, "identity", primitive=False)
     square = _average(moments.square, graph.edge_mass, "layer")
     scale = torch.where(square > 0, square, 1.0).rsqrt().to(y.dtype)

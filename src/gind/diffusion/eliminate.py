@@ -34,8 +34,8 @@ class Elimination(Preconditioner):
     ratio: float = 1.5
 
     def __post_init__(self) -> None:
-        if not self.ratio > 1:
-            raise ValueError(f"`ratio` must be above 1, got {self.ratio}.")
+        if not isinstance(self.ratio, int | float) or not self.ratio > 1:
+            raise ValueError(f"`ratio` must be a number above 1, got {self.ratio!r}.")
 
     def build(self, energy: Energy) -> Map:
         """u ↦ M⁻¹u, computed in float64."""
@@ -47,6 +47,8 @@ class Elimination(Preconditioner):
         systems = [(group, _factorize(laplacian, level)) for group, level in _groups(values, self.ratio)]
 
         def inverse(u: Tensor) -> Tensor:
+            if u.requires_grad:
+                raise ValueError("Elimination has no gradient of its own steps. Use `adjoint=Implicit()`.")
             channels = (u.double() @ vectors).cpu().numpy()
             for group, solve in systems:
                 channels[:, group] = solve(channels[:, group])

@@ -25,11 +25,12 @@ __all__ = ["covered", "make_steps", "repeat"]
 
 def covered(fn: LiveMap) -> bool:
     """Whether the compiled code can and should be used here and now."""
-    norm, gains = fn.edge_norm, [gain for gain in fn.gains if gain is not None]
+    norm = fn.edge_norm
     normed = norm is None or not norm.live or (isinstance(norm, LiveNorm) and norm.place == "after")
     stepped = fn.regularizer is None or isinstance(fn.regularizer, LaplacianStep)
-    # with gradient the gains must be constants, and none before σ
-    plain = fn.gains.before is None and not any(gain.requires_grad for gain in gains)
+    # with gradient these must be constants, and there must be no gain before σ
+    constants = [tensor for tensor in (fn.gains.after, fn.mask, fn.s) if tensor is not None]
+    plain = fn.gains.before is None and not any(tensor.requires_grad for tensor in constants)
     return normed and stepped and (plain or not torch.is_grad_enabled()) and onecall.served(fn)
 
 
@@ -72,12 +73,23 @@ class _Repeat(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         z, K, C, gamma = ctx.saved_tensors
         if torch.is_grad_enabled():  # a gradient of the gradient: step by step
-            fn, end = dataclasses.replace(ctx.fn, K=K, C=C, gamma=gamma), z
-            for _ in range(ctx.times):
-                end = fn(end)
-            inputs = [tensor for tensor in (z, K, C, gamma) if tensor is not None and tensor.requires_grad]
-            found = iter(torch.autograd.grad(end, inputs, grad, create_graph=True))
-            slopes = [next(found) if t is not None and t.requires_grad else None for t in (z, K, C, gamma)]
+            slopes = _again(ctx.fn, [z, K, C, gamma], ctx.times, grad)
         else:
-            slopes = list(ctx.steps.back(ctx.record, grad))
+            with torch.autocast("cpu", enabled=False):  # the products there are of one precision
+                slopes = list(ctx.steps.back(ctx.record, grad))
         return (*slopes, None, None, None)
+
+
+def _again(fn: LiveMap, given: list[Tensor | None], times: int, grad: Tensor) -> list[Tensor | None]:
+    """The gradient as a function that has one: through the steps one by one."""
+    # aliases: C depends on K, and only what the steps themselves make of K counts here
+    z, K, C, gamma = (None if tensor is None else tensor.view_as(tensor) for tensor in given)
+    assert z is not None
+    assert K is not None
+    assert C is not None
+    step, end = dataclasses.replace(fn, K=K, C=C, gamma=gamma), z
+    for _ in range(times):
+        end = step(end)
+    wanted = [tensor for tensor in (z, K, C, gamma) if tensor is not None and tensor.requires_grad]
+    found = iter(torch.autograd.grad(end, wanted, grad, create_graph=True, allow_unused=True))
+    return [next(found) if t is not None and t.requires_grad else None for t in (z, K, C, gamma)]

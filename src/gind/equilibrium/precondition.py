@@ -5,7 +5,7 @@ import dataclasses
 
 from gind.equilibrium.energy import Energy, Map, Problem
 
-__all__ = ["Preconditioner", "prepare"]
+__all__ = ["Preconditioner", "check_preconditioner", "prepare"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +19,13 @@ class Preconditioner(abc.ABC):
     @abc.abstractmethod
     def build(self, energy: Energy) -> Map:
         """u ↦ M⁻¹u on the subspace E lives on; refused for an energy of another kind."""
+
+
+def check_preconditioner(preconditioner: object) -> None:
+    """Refuse what is none, at once and not in the middle of a solve."""
+    if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
+        what = f"the class {preconditioner.__name__} (call it)" if isinstance(preconditioner, type) else preconditioner
+        raise TypeError(f"`preconditioner` must be None or a Preconditioner such as Elimination(), got {what}.")
 
 
 def prepare(preconditioner: Preconditioner | None, problem: Problem) -> Map | None:

@@ -57,7 +57,7 @@ class Steps:
         self.pull = self.s.new_empty(0) if pull is None else pull.detach().reshape(-1).contiguous()
         self.alpha = self.s.numpy().dtype.type(alpha)
         self.masked = len(layer.constants[6]) > 0
-        self._ends: tuple[Tensor, Tensor] | None = None  # the last z that was made in x, and its x
+        self._last: tuple[Tensor, Tensor] | None = None  # the last z that was made in x, a copy, and its x
 
     def run(self, z0: Tensor, times: int, record: bool = False) -> tuple[Tensor, Record | None]:
         """The z after so many steps from z0."""
@@ -79,15 +79,15 @@ class Steps:
         constants = (self.pull.numpy(), self._norm(), self.alpha)
         kernel(places, self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
         end = self.layer.narrow(z @ self.layer.wide if reduced else z)
-        if reduced:
-            self._ends = (end, z)
         if not record:
+            if reduced:
+                self._last = (end.clone(), z)
             return end, None
         return end, Record(arrays, reduced, z - base if reduced else base)
 
     def back(self, record: Record, grad: Tensor) -> Slopes:
         """From ∂L/∂z after recorded steps to that before them, and to the constants."""
-        wide, channels = self.layer.wide, len(self.layer.constants[2][0])
+        wide, channels = self.layer.wide, self.layer.constants[2].shape[1]
         wide_grad = self.layer.padded(grad.detach(), 1)
         cotangent = wide_grad @ wide.T if record.reduced else wide_grad.clone()
         _, y, flux, *_ = record.arrays
@@ -117,10 +117,11 @@ class Steps:
 
     def _origin(self, z0: Tensor) -> Tensor | None:
         """x with z0 = xK, where there is one at hand."""
-        if self.masked or z0.requires_grad:
+        wide = self.layer.rows > 2 * self.layer.channels  # then KKᵀ costs more than K twice
+        if self.masked or wide or z0.requires_grad:
             return None
-        if self._ends is not None and z0 is self._ends[0]:
-            return self._ends[1].clone()
+        if self._last is not None and torch.equal(z0, self._last[0]):
+            return self._last[1].clone()
         return None if bool(z0.any()) else torch.zeros_like(self.layer.constants[2])
 
     def _layer(self, reduced: bool) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from gind.equilibrium.adjoints.base import Adjoint, Solve
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.iterate import iterate
 from gind.equilibrium.linear import LinearSolution, conjugate_gradients
-from gind.equilibrium.precondition import Preconditioner, prepare
+from gind.equilibrium.precondition import Preconditioner, check_preconditioner, prepare
 from gind.equilibrium.solution import ConvergenceWarning, GradientReport, Solution, Status, Stop
 from gind.equilibrium.solvers.anderson import Anderson
 
@@ -31,6 +31,9 @@ class Implicit(Adjoint):
     stop: Stop = dataclasses.field(default_factory=lambda: Stop(1e-6, 1000))
     preconditioner: Preconditioner | None = None
     """of the conjugate gradients"""
+
+    def __post_init__(self) -> None:
+        check_preconditioner(self.preconditioner)
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:
         """The solve without gradient, one application of f with it, and the adjoint solve on the way back."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.linear import conjugate_gradients
 from gind.equilibrium.options import check_count
-from gind.equilibrium.precondition import Preconditioner, prepare
+from gind.equilibrium.precondition import Preconditioner, check_preconditioner, prepare
 from gind.equilibrium.solvers.base import Iterate, Solver
 
 __all__ = ["NewtonCG"]
@@ -46,6 +46,7 @@ class NewtonCG(Solver):
             raise ValueError(f"`forcing` must lie between 0 and 1, got {self.forcing}.")
         check_count("inner_steps", self.inner_steps, 1)
         check_count("search_steps", self.search_steps, 1)
+        check_preconditioner(self.preconditioner)
 
     def init(self, problem: Problem, z0: Tensor) -> _Start:
         """The size of the first gradient, not known yet."""
