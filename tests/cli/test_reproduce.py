@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli_cases import command, write_molecules
 
-from gind.experiments.items import ITEMS
+from gind.experiments.items import ITEMS, find_item, takes_turns
 
 
 def test_it_lists_the_items(tmp_path: Path) -> None:
@@ -39,6 +39,16 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (f"reproduce {tmp_path}/none.toml", "There is no file"),
         ("report grahps", "Did you mean 'graphs'"),
         (f"report graphs --out {tmp_path}/no/page.md", "no directory"),
+        (f"report graphs --html {tmp_path}/no/x.html", f"no directory {tmp_path}/no to write x.html into"),
+        ("reproduce homophilic --splits 5-2", "--splits"),
+        ("reproduce homophilic --splits ''", "--splits"),
+        ("reproduce homophilic --splits 0-99", "homophilic has no split 10"),
+        ("reproduce --dataset texas", "gind reproduce ITEM"),
+        ("reproduce --splits 0", "gind reproduce ITEM"),
+        ("reproduce --quick --model gind", "--quick chooses its runs itself"),
+        ("reproduce graphs --quick --splits 0", "--quick chooses its runs itself"),
+        ("reproduce training-time --model gind", "take turns in one run"),
+        (f"reproduce {find_item('training-time')} --dataset pubmed", "take turns in one run"),
     ):
         outcome = command(line)
         assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
@@ -46,6 +56,14 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 
 def test_nothing_has_to_be_run_for_a_function() -> None:
-    outcome = command("reproduce activation")
-    assert outcome.code == 0
-    assert "nothing to run" in outcome.stdout
+    for line in ("reproduce activation", "reproduce activation --quick"):
+        outcome = command(line)
+        assert outcome.code == 0
+        assert outcome.stdout.splitlines() == ["There is nothing to run: gind report activation draws it."]
+
+
+def test_turns_are_for_the_item_not_for_a_sheet_of_its_name(tmp_path: Path) -> None:
+    assert takes_turns("training-time")
+    assert takes_turns(str(find_item("training-time")))
+    assert not takes_turns("graphs")
+    assert not takes_turns(str(tmp_path / "training-time.toml"))

@@ -3,11 +3,14 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gind.experiments import ConfigError
+from gind.experiments.block import Keys
 from gind.experiments.grid import Cell, Sheet, parse_splits, read_sheet, run_grid
+from gind.experiments.items import progress
 from gind.experiments.models import MODELS
 from gind.experiments.spec import make_spec
 
@@ -19,7 +22,7 @@ def test_splits_are_written_short() -> None:
     assert parse_splits("0-3") == [0, 1, 2, 3]
     assert parse_splits("7") == [7]
     assert parse_splits("0, 2,5-6") == [0, 2, 5, 6]
-    for text in ("", "a", "1-", "-1", "1--2"):
+    for text in ("", "a", "1-", "-1", "1--2", "5-2", "0,5-2"):
         with pytest.raises(ConfigError, match="0-9"):
             parse_splits(text)
 
@@ -46,11 +49,23 @@ def test_a_sheet_is_read_and_narrowed(tmp_path: Path) -> None:
         sheet.select(["wien"], [], [])
     with pytest.raises(ConfigError, match="no model 'gcn'"):
         sheet.select([], ["gcn"], [])
+    with pytest.raises(ConfigError, match=r"no split 2\. There are: 0, 1"):
+        sheet.select([], [], [1, 2])
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "cells = 3", "title = 'x'\n[[cells]]\ndatasets = ['a']", "sets = 1\n[[cells]]", "[[cells]]\nx = 1"],
+    [
+        "",
+        "cells = 3",
+        "cells = []",
+        "cells = [1]",
+        "title = 'x'\n[[cells]]\ndatasets = ['a']",
+        "sets = 1\n[[cells]]",
+        "[[cells]]\nx = 1",
+        "seeds = 3\n[[cells]]\ndatasets = ['a']\nmodels = ['b']\nsplits = '0'",
+        "[[cells]]\ndatasets = ['a']\nmodels = ['b']\nsplits = '3-1'",
+    ],
 )
 def test_what_is_no_sheet_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.toml"
@@ -70,6 +85,54 @@ def test_cells_run_once_and_a_failure_stops_nothing(tmp_path: Path) -> None:
     assert (report["model"], report["seed"], report["training"]["epochs"]) == ("gcn", 1, 2)
     again = list(run_grid(sheet, tmp_path / "results", tmp_path / "work"))
     assert [done.skipped for done in again if done.cell != cells[1]] == [True, True]
+
+
+def test_a_report_of_other_keys_is_open_and_trained_again(tmp_path: Path) -> None:
+    places = (tmp_path / "results", tmp_path / "work")
+    path = tmp_path / "results/s/wine/mlp/0-0/report.json"
+    before, after = (Sheet("s", "s", (Cell("wine", "mlp", 0, 0, (*KEYS, ("lr", lr))),)) for lr in (0.1, 0.2))
+    assert [done.error for done in run_grid(before, *places)] == [""]
+    assert (progress(before, places[0]), progress(after, places[0])) == (1, 0)
+    assert [(done.error, done.skipped) for done in run_grid(after, *places)] == [("", False)]
+    assert json.loads(path.read_text())["config"]["train"]["lr"] == 0.2
+    assert (progress(before, places[0]), progress(after, places[0])) == (0, 1)
+    path.write_text("{")
+    assert progress(after, places[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "section", "there", "same"),
+    [
+        ((("lr", 1),), "train", {"lr": 1.0}, True),
+        ((("train.lr", 0.5),), "train", {"lr": 0.25}, False),
+        ((("hidden", 4),), "model", {"hidden": 8}, False),
+        ((("stop.max_steps", 4),), "model", {"stop": {"tol": 0.125, "max_steps": 4}}, True),
+        ((("stop.max_steps", 4),), "model", {"stop": {"tol": 0.125, "max_steps": 5}}, False),
+        ((("solver", "picard"),), "model", {"solver": {"kind": "picard"}}, True),
+        ((("solver", "picard"),), "model", {"solver": {"kind": "picard", "damping": 0.125}}, False),
+        ((("regularizer", "none"),), "model", {"regularizer": {"kind": "laplacian", "eta": 0.5}}, False),
+        ((("regularizer.kind", "laplacian"), ("regularizer.eta", 0.5)), "model", {"regularizer": "none"}, False),
+        ((("length", 10),), "data", {"length": 20}, False),
+    ],
+)
+def test_only_the_keys_of_the_sheet_are_compared(keys: Keys, section: str, there: dict[str, Any], same: bool) -> None:
+    cell = Cell("texas", "gind", 0, 0, keys)
+    config = make_spec(cell.table).table()
+    report = {"model": "gind", "split": 0, "seed": 0, "config": config}
+    assert cell.mismatch(report) == ""
+    assert dataclasses.replace(cell, keys=()).mismatch(report) == ""
+    config["train"]["epochs"] = 12345  # the sheet does not say it
+    config[section] |= there
+    assert (cell.mismatch(report) == "") == same
+
+
+def test_an_old_report_lacks_keys_only_where_they_have_their_default() -> None:
+    default = make_spec({"dataset": "wine", "model": {"name": "gcn"}}, use_defaults=False).table()["model"]["layers"]
+    for layers, same in ((default, True), (default + 1, False)):
+        cell = Cell("wine", "gcn", 0, 0, (("layers", layers),))
+        config = make_spec(cell.table).table()
+        del config["model"]["layers"]
+        assert (cell.mismatch({"model": "gcn", "split": 0, "seed": 0, "config": config}) == "") == same
 
 
 def test_a_block_may_have_its_own_seeds(tmp_path: Path) -> None:

@@ -25,6 +25,20 @@ def test_it_is_the_quotient_of_the_laplacian_with_loops(nodes: int, seed: int, d
     assert 0 <= energy <= 1
 
 
+@given(st.integers(2, 10), st.integers(0, 1000))
+def test_weights_count_in_the_squares_and_in_the_degrees(nodes: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a = np.triu(random.uniform(0.1, 3, (nodes, nodes)) * (random.random((nodes, nodes)) < 0.6), 1)
+    tail, head = np.nonzero(a)
+    weights = torch.tensor(a[tail, head])
+    graph = Graph.from_edge_index(torch.tensor(np.stack([tail, head])), nodes, weights)
+    y = random.normal(size=(nodes, 2))
+    scaled = y / np.sqrt(2 * ((a + a.T).sum(0) + 1))[:, None]
+    expected = (a[tail, head] * np.square(scaled[head] - scaled[tail]).sum(1)).sum() / np.square(y).sum()
+    assert dirichlet_energy(torch.tensor(y), graph) == pytest.approx(expected, abs=1e-12)
+    assert expected <= 1
+
+
 def test_what_is_smooth_has_none() -> None:
     ring = torch.stack([torch.arange(6), (torch.arange(6) + 1) % 6])
     graph = Graph.from_edge_index(ring, num_nodes=6)

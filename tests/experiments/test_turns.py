@@ -1,12 +1,16 @@
 """Runs that take turns: each leaves its times, one that fails stops nobody, and nothing is measured twice."""
 
 import json
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from gind.experiments import turns
 from gind.experiments.grid import Cell, Sheet
 from gind.experiments.turns import run_in_turns, timing
+
+KEYS = (("epochs", 3), ("hidden", 4), ("patience", 0))
 
 
 def test_the_first_epoch_pays_for_preprocessing() -> None:
@@ -15,9 +19,24 @@ def test_the_first_epoch_pays_for_preprocessing() -> None:
     assert timing([4.0]) == {"preprocessing": 0.0, "training": 4.0}
 
 
+def test_no_epoch_runs_before_all_are_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a training writes this file, without a line, when data and model are there
+    files = [tmp_path / f"work/s/wine/{model}/0-0/metrics.jsonl" for model in ("mlp", "gcn")]
+    lines: list[list[int]] = []
+    turn = turns._turn
+
+    def count_and_turn(talk: Connection) -> str | None:
+        lines.append([len(path.read_text().splitlines()) if path.exists() else -1 for path in files])
+        return turn(talk)
+
+    monkeypatch.setattr(turns, "_turn", count_and_turn)
+    sheet = Sheet("s", "s", tuple(Cell("wine", model, 0, 0, KEYS) for model in ("mlp", "gcn")))
+    assert [done.error for done in run_in_turns(sheet, tmp_path / "results", tmp_path / "work")] == ["", ""]
+    assert lines[:3] == [[0, 0], [1, 0], [1, 1]]
+
+
 def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> None:
-    keys = (("epochs", 3), ("hidden", 4), ("patience", 0))
-    cells = (Cell("wine", "mlp", 99, 0, keys), Cell("wine", "mlp", 0, 0, keys))
+    cells = (Cell("wine", "mlp", 99, 0, KEYS), Cell("wine", "mlp", 0, 0, KEYS))
     places = (tmp_path / "results", tmp_path / "work")
     ended = {done.cell: done.error for done in run_in_turns(Sheet("s", "s", cells), *places)}
     assert ended[cells[1]] == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gind.experiments.grid import Cell, Sheet
+from gind.experiments.spec import make_spec
 
 __all__ = ["CERTIFICATE", "content", "sheet_of", "write_report", "write_sheet"]
 
@@ -40,6 +41,8 @@ def content(cell: Cell, **changes: Any) -> dict[str, Any]:
     report = copy.deepcopy(_CONTENT)
     report |= {"dataset": cell.dataset, "model": cell.model, "split": cell.split, "seed": cell.seed}
     report["config"] |= {"dataset": cell.dataset, "split": cell.split, "seed": cell.seed}
+    if cell.keys:  # a report has the keys of its cell
+        report["config"] |= make_spec(cell.table).table()
     for name in ("test", "validation"):
         if isinstance(changes.get(name), float):
             report[name]["accuracy"] = changes.pop(name)

@@ -136,6 +136,16 @@ def test_what_is_no_json_is_refused(tmp_path: Path, text: bytes) -> None:
         collect(sheet_of(*CELLS), tmp_path)
 
 
+def test_a_report_of_other_keys_is_refused(tmp_path: Path) -> None:
+    cell = Cell("texas", "gcn", 0, keys=(("lr", 0.5),))
+    write_report(tmp_path, cell, train={"lr": 0.5})
+    assert len(collect(sheet_of(cell), tmp_path).rows) == 1
+    path = write_report(tmp_path, cell, train={"lr": 0.25})
+    with pytest.raises(UserError, match=r"other keys than the sheet's: lr is 0\.25, not 0\.5") as caught:
+        collect(sheet_of(cell), tmp_path)
+    assert str(path) in str(caught.value)
+
+
 def test_metrics_of_a_row_must_agree(tmp_path: Path) -> None:
     write_report(tmp_path, CELLS[0])
     write_report(tmp_path, CELLS[1], test={"roc_auc": 0.5}, validation={"roc_auc": 0.5})

@@ -85,7 +85,8 @@ def test_both_profiles_stand_beside_the_paper(tmp_path: Path) -> None:
 
 def test_variants_stand_in_their_rows_and_are_kept_where_the_sheet_says(tmp_path: Path) -> None:
     plain = Cell("cora", "gind", 0, results="baselines", row="None")
-    other = Cell("cora", "gind", 0, 0, (("regularizer.eta", 0.1),), variant="laplacian", row="Lap")
+    keys = (("regularizer.eta", 0.1), ("regularizer.kind", "laplacian"))
+    other = Cell("cora", "gind", 0, 0, keys, variant="laplacian", row="Lap")
     write_report(tmp_path, plain, sheet="baselines", test=0.5)
     write_report(tmp_path, other, sheet="regularizers", test=0.75)
     page = item_page(item_of("regularizers", tmp_path, plain, other), {})
@@ -95,7 +96,8 @@ def test_variants_stand_in_their_rows_and_are_kept_where_the_sheet_says(tmp_path
 
 
 def test_values_of_a_key_are_points_of_a_curve(tmp_path: Path) -> None:
-    cells = [Cell("cora", "gind", 0, 0, (("adjoint.steps", n),), variant=str(n)) for n in (16, 2, 4)]
+    kind = ("adjoint.kind", "phantom")
+    cells = [Cell("cora", "gind", 0, 0, (kind, ("adjoint.steps", n)), variant=str(n)) for n in (16, 2, 4)]
     plain = Cell("cora", "gind", 0, results="baselines")
     for cell in cells[:2]:
         write_report(tmp_path, cell, sheet="backprop-steps", test=0.5, seconds=float(cell.variant))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from cli_cases import command
 from report_cases import write_report, write_sheet
 
@@ -32,6 +33,17 @@ def test_it_prints_a_table(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "s.toml"]
 
 
+def test_without_any_report_no_page_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for line in ("report", "report --results empty", "report --html x.html", "report --out x.md"):
+        outcome = command(line)
+        assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
+        assert "There is no report in" in outcome.stderr
+        assert "gind reproduce ITEM" in outcome.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     sheet, results = write_sheet(tmp_path, ["texas"], ["gcn"]), tmp_path / "results"
     outcome = command(f"report {sheet} --results {results}")
@@ -46,3 +58,4 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     for line in (f"report {tmp_path}/none.toml", f"report {sheet} --results {results} --out {tmp_path}/no/page.md"):
         outcome = command(line)
         assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
+        assert ".part" not in outcome.stderr

@@ -91,7 +91,7 @@ def evaluate(
     with errors():
         from gind.cli import commands
 
-        _use_threads(threads)
+        commands.use_threads(threads)
         commands.evaluate(run, dataset, data, split, json)
 
 
@@ -107,7 +107,7 @@ def predict(
     with errors():
         from gind.cli import commands
 
-        _use_threads(threads)
+        commands.use_threads(threads)
         commands.predict(run, dataset, data, out)
 
 
@@ -117,7 +117,7 @@ def certify(run: Run, dataset: Other = None, data: Data = None, json: Json = Fal
     with errors():
         from gind.cli import commands
 
-        _use_threads(threads)
+        commands.use_threads(threads)
         commands.certify(run, dataset, data, json)
 
 
@@ -296,10 +296,3 @@ def _root(
 def main() -> None:
     """The entry point."""
     app(prog_name="gind")
-
-
-def _use_threads(threads: int | None) -> None:
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)

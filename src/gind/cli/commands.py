@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 import typer
 from rich.console import Console
 
@@ -52,6 +53,7 @@ __all__ = [
     "reproduce",
     "train",
     "tune",
+    "use_threads",
 ]
 
 console = Console()
@@ -232,6 +234,12 @@ def check(name: str, data: Path | None) -> None:
     """Print what is right and wrong with a dataset; exit code 1 if something is wrong."""
     if not inventory.check(console, name, data):
         raise typer.Exit(1)
+
+
+def use_threads(threads: int | None) -> None:
+    """Compute with so many threads; None leaves it to PyTorch."""
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 def _model_of(table: Mapping[str, Any]) -> object:

@@ -13,8 +13,9 @@ from rich.table import Table
 
 from gind.cli import comparison, screens
 from gind.experiments import ConfigError
+from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Finished, Sheet, parse_splits, read_sheet, run_grid
-from gind.experiments.items import ITEMS, find_item, progress, read_item
+from gind.experiments.items import IN_TURNS, ITEMS, find_item, progress, read_item, takes_turns
 from gind.experiments.quick import shrink
 from gind.experiments.turns import run_in_turns
 from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
@@ -25,8 +26,6 @@ from gind.reports.ledger_page import item_page, item_section, results_page
 from gind.train import write_atomically
 
 __all__ = ["ReportRequest", "ReproduceRequest"]
-
-IN_TURNS = "training-time"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,23 +44,42 @@ class ReproduceRequest:
 
     def run(self, console: Console) -> bool:
         """Run an item or a sheet, or everything in small; whether no cell failed. Without an item, list them."""
+        self._check_selection()
+        if self.item == "activation":
+            console.print("There is nothing to run: gind report activation draws it.", highlight=False)
+            return True
         if self.quick:
             return self._quick(console)
         if self.item is None:
             _list(console, self.results)
             return True
-        if self.item == "activation":
-            console.print("There is nothing to run: gind report activation draws it.", highlight=False)
-            return True
         sheet = read_sheet(find_item(self.item))
-        chosen = sheet.select(self.datasets, self.models, parse_splits(self.splits) if self.splits else [])
-        failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
+        splits = [] if self.splits is None else parse_splits(self.splits, "--splits: ")
+        chosen = sheet.select(self.datasets, self.models, splits)
+        failed = screens.grid(
+            console, chosen, self._cells(chosen, self.results, self.work, turns=takes_turns(self.item))
+        )
         if self.item in ITEMS:
             console.print(Markdown(item_page(open_item(self.item, self.results, load_paper()), {})))
         return not failed
 
-    def _cells(self, sheet: Sheet, results: Path, work: Path) -> Iterator[Finished]:
-        if sheet.name == IN_TURNS:
+    def _check_selection(self) -> None:
+        """--dataset, --model and --splits are refused where all runs are wanted, or none."""
+        if not self.datasets and not self.models and self.splits is None:
+            return
+        options = "--dataset, --model and --splits"
+        if self.quick:
+            raise ConfigError(f"--quick chooses its runs itself. Leave out {options}, or --quick.")
+        if self.item is None:
+            raise ConfigError(f"{options} are for the runs of an item: gind reproduce ITEM.")
+        if takes_turns(self.item):
+            raise ConfigError(
+                f"The systems of {IN_TURNS} take turns in one run, so that their times can be compared. "
+                f"Leave out {options}."
+            )
+
+    def _cells(self, sheet: Sheet, results: Path, work: Path, *, turns: bool) -> Iterator[Finished]:
+        if turns:
             return run_in_turns(sheet, results, work, root=self.data)
         return run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
 
@@ -79,11 +97,11 @@ class ReproduceRequest:
             cells = {
                 sheet.path(cell): cell for name, sheet in small.items() if name != IN_TURNS for cell in sheet.cells
             }
-            failed = screens.grid(
-                console, *self._both(Sheet("quick", "All items, small", tuple(cells.values())), results, work)
-            )
+            pooled = Sheet("quick", "All items, small", tuple(cells.values()))
+            failed = screens.grid(console, pooled, self._cells(pooled, results, work, turns=False))
             if IN_TURNS in small:
-                failed += screens.grid(console, *self._both(small[IN_TURNS], results, work))
+                timed = small[IN_TURNS]
+                failed += screens.grid(console, timed, self._cells(timed, results, work, turns=True))
             items = [open_item(name, results, load_paper(), sheet) for name, sheet in small.items()]
             for item in items:
                 if item.total:
@@ -92,9 +110,6 @@ class ReproduceRequest:
                     console.print(f"{item.name}: no small data is there, see --data.", highlight=False)
             html_page(items)
         return not failed
-
-    def _both(self, sheet: Sheet, results: Path, work: Path) -> tuple[Sheet, Iterator[Finished]]:
-        return sheet, self._cells(sheet, results, work)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,9 +123,14 @@ class ReportRequest:
 
     def run(self, console: Console) -> None:
         """The ledger, an item of it, or the page of a sheet."""
+        for path in (self.out, self.html):
+            if path is not None and not path.parent.is_dir():
+                raise ConfigError(f"There is no directory {path.parent} to write {path.name} into. Make it first.")
         if self.item is not None and self.item not in ITEMS:
             self._sheet(console, find_item(self.item))
             return
+        if self.item is None and not any(self.results.glob(f"*/*/*/*/{REPORT}")):
+            raise ConfigError(f"There is no report in {self.results}. Run gind reproduce ITEM first, or see --results.")
         paper = load_paper()
         items = open_ledger(self.results, paper) if self.item is None else (open_item(self.item, self.results, paper),)
         if self.html is not None:
@@ -121,8 +141,6 @@ class ReportRequest:
             out = Path("docs/results.md")
             out.parent.mkdir(exist_ok=True)
         if out is not None:
-            if not out.parent.is_dir():
-                raise ConfigError(f"There is no directory {out.parent} to write {out.name} into.")
             figures = write_figures(items, out.parent / "assets" / "results")
             places = {name: Path(os.path.relpath(path, out.parent)).as_posix() for name, path in figures.items()}
             _write(out, results_page(items, places) if self.item is None else item_page(items[0], places))

@@ -16,20 +16,21 @@ A sheet is a TOML file:
 """
 
 import dataclasses
+import json
 import multiprocessing
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from gind.datasets.table import nearest
-from gind.experiments.artefact import REPORT, write_json
-from gind.experiments.block import Keys, nested, variants
+from gind.experiments.artefact import CONFIG, REPORT, read_config, write_json
+from gind.experiments.block import Keys, check_seeds, nested, variants
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
-from gind.experiments.spec import combine, make_spec
+from gind.experiments.spec import combine, make_spec, other_key
 from gind.experiments.toml import read_toml
 from gind.experiments.worker import become_worker
 
@@ -68,6 +69,17 @@ class Cell:
         run = {"dataset": self.dataset, "split": self.split, "seed": self.seed, "model": {"name": self.model}}
         return combine([run, nested(self.keys)])
 
+    def mismatch(self, report: Mapping[str, Any]) -> str:
+        """What shows that a report is of another run; nothing if it is of this one. Only keys of the sheet count."""
+        config = report.get("config")
+        config = config if isinstance(config, Mapping) else {}
+        there = (config.get("dataset"), report.get("model"), report.get("split"), report.get("seed"))
+        here = (self.dataset, self.model, self.split, self.seed)
+        if there != here:
+            return f"this is the report of {_words(there)}, but lies where that of {_words(here)} belongs"
+        other = other_key(self.table, nested(self.keys), config) if self.keys else ""
+        return other and f"this is the report of a run with other keys than the sheet's: {other}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Sheet:
@@ -81,6 +93,14 @@ class Sheet:
         """Where the report of a cell lies, below the results of all sheets: every result has one place."""
         return Path(cell.results or self.name) / cell.place
 
+    def done(self, cell: Cell, results: Path) -> bool:
+        """Whether the report of a cell is there; one that is broken or of another run is not."""
+        try:
+            report = json.loads((results / self.path(cell) / REPORT).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(report, dict) and not cell.mismatch(report)
+
     def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
         """The cells of these datasets, models and splits; an empty choice means all."""
         for what, chosen, there in (
@@ -90,6 +110,10 @@ class Sheet:
             for name in chosen:
                 if name not in there:
                     raise ConfigError(f"{self.name} has no {what} {name!r}. {nearest(name, there)}")
+        known = sorted({cell.split for cell in self.cells})
+        for split in splits:
+            if split not in known:
+                raise ConfigError(f"{self.name} has no split {split}. There are: {', '.join(map(str, known))}.")
         kept = tuple(
             cell
             for cell in self.cells
@@ -113,14 +137,16 @@ def read_sheet(path: Path) -> Sheet:
     """A sheet of a TOML file; splits differ fastest last, so that early cells show every model once."""
     table = read_toml(path)
     unknown = set(table) - {"title", "seeds", "cells"}
-    if unknown or not isinstance(table.get("cells"), list):
-        raise ConfigError(f"{path}: expected title, seeds and [[cells]], got {', '.join(table) or 'nothing'}.")
+    if unknown or not isinstance(table.get("cells"), list) or not table["cells"]:
+        said = "cells without any" if table.get("cells") == [] else ", ".join(table) or "nothing"
+        raise ConfigError(f"{path}: expected title, seeds and [[cells]], got {said}.")
+    check_seeds(table.get("seeds", [0]), path)
     cells = []
     for block in table["cells"]:
         named = variants(block, path)
         cells += [
             Cell(dataset, model, split, seed, keys, variant, block.get("results", ""), block.get("row", ""))
-            for split in parse_splits(block["splits"])
+            for split in parse_splits(block["splits"], f"{path}: ")
             for seed in block.get("seeds", table.get("seeds", [0]))
             for dataset in block["datasets"]
             for model in block["models"]
@@ -133,15 +159,21 @@ def read_sheet(path: Path) -> Sheet:
     return sheet
 
 
-def parse_splits(text: str) -> list[int]:
-    """ "0-9", "3" or "0,2,5-7" as numbers."""
+def parse_splits(text: str, where: str = "") -> list[int]:
+    """ "0-9", "3" or "0,2,5-7" as numbers; a refusal begins with `where`."""
     numbers: list[int] = []
     for piece in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece.strip())
-        if match is None:
-            raise ConfigError(f"Splits are written like 0-9 or 0,2,5, got {text!r}.")
-        numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+        first, last = (0, -1) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if first > last:
+            raise ConfigError(f"{where}splits are written like 0-9 or 0,2,5, got {text!r}.")
+        numbers += range(first, last + 1)
     return numbers
+
+
+def _words(run: tuple[Any, ...]) -> str:
+    dataset, model, split, seed = run
+    return f"{dataset}/{model}/{split}-{seed}"
 
 
 def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None, jobs: int = 1) -> Iterator[Finished]:
@@ -151,7 +183,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
     """
     open_cells = []
     for cell in sheet.cells:
-        if (results / sheet.path(cell) / REPORT).exists():
+        if sheet.done(cell, results):
             yield Finished(cell, skipped=True)
         else:
             open_cells.append(cell)
@@ -181,7 +213,11 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
 def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
     """One cell in a process of its own; the message of what went wrong, or nothing."""
     try:
-        outcome = run(make_spec(cell.table), work, root=root, resume=True, threads=1)
+        spec = make_spec(cell.table)
+        # a report of other keys: what is left of its training cannot go on with these
+        stale = (results / REPORT).exists() and (work / CONFIG).exists()
+        overwrite = stale and read_config(work)[0].table() != spec.table()
+        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
         results.mkdir(parents=True, exist_ok=True)

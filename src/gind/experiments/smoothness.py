@@ -14,11 +14,13 @@ __all__ = ["dirichlet_energy", "score_energy"]
 
 
 def dirichlet_energy(y: Tensor, graph: Graph) -> float:
-    """‖ĜY‖² / ‖Y‖² of Y (n, c) with Ĝ = G diag((2d)^(-1/2)), d the degree + 1: in [0, 1], and 0 for Y = 0."""
+    """‖√w ĜY‖² / ‖Y‖² of Y (n, c) with Ĝ = G diag((2d)^(-1/2)), d the weights at a node + 1: in [0, 1]; 0 for Y = 0."""
     y = y.double()
     size = float(y.square().sum())
     differences = gradient(Symmetric().vector(graph)[:, None] * y, graph)
-    return float(differences.square().sum()) / size if size > 0 else 0.0
+    squares = differences.square().sum(1)
+    energy = squares.sum() if graph.weight is None else graph.weight @ squares
+    return float(energy) / size if size > 0 else 0.0
 
 
 def score_energy(model: nn.Module, part: Part) -> float | None:

@@ -9,6 +9,7 @@ seed = 0
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from gind.experiments.models import KINDS, defaults, model_entry
 from gind.experiments.toml import parse_value
 from gind.train import FitOptions
 
-__all__ = ["Spec", "assignment", "keys_by_section", "make_spec"]
+__all__ = ["Spec", "assignment", "keys_by_section", "make_spec", "other_key"]
 
 _TOP = ("dataset", "split", "seed")
 _SECTIONS = ("data", "model", "train")
@@ -87,6 +88,39 @@ def make_spec(table: Mapping[str, Any], *, use_defaults: bool = True) -> Spec:
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(str(error)) from error
+
+
+def other_key(table: Mapping[str, Any], given: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """The first of the `given` keys of a run (`table`) that the config of a report has otherwise; nothing if none.
+
+    A config of an earlier version lacks newer keys: what is their default now is what ran then.
+    """
+    spec = make_spec(table)
+    wanted, keys = spec.table(), keys_by_section(spec.model)
+    for section, values in _sorted(given, keys).items():
+        for name, value in values.items():
+            there = _as_now(name, keys[section][name], config.get(section))
+            if not _agrees(value, wanted[section][name], there):
+                return f"{name} is {there!r}, not {wanted[section][name]!r}"
+    return ""
+
+
+def _as_now(name: str, key: Key, section: Any) -> Any:
+    """The value of a key in a section of a config, with the defaults of today where it says nothing."""
+    if not isinstance(section, Mapping) or name not in section:
+        return plain(key.default, KINDS)
+    try:
+        return plain(_value(key, name, section[name]), KINDS)
+    except ConfigError:  # an earlier way to write it, or a number that is not finite
+        return section[name]
+
+
+def _agrees(given: Any, wanted: Any, there: Any) -> bool:
+    """Whether two values are the same, as far as they are given."""
+    if isinstance(given, Mapping) and isinstance(wanted, Mapping) and isinstance(there, Mapping):
+        return all(_agrees(value, wanted.get(key), there.get(key)) for key, value in given.items())
+    # a number that is not finite is null in a report
+    return bool(wanted == there or (there is None and isinstance(wanted, float) and not math.isfinite(wanted)))
 
 
 def keys_by_section(model: str) -> dict[str, dict[str, Key]]:

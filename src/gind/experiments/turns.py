@@ -21,10 +21,12 @@ from gind.train import EpochRecord, Observer
 
 __all__ = ["run_in_turns", "timing"]
 
+_ENDED = "its process ended"
+
 
 def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
     """All cells of a sheet anew, unless all have a report: times of different hours are not compared."""
-    if all((results / sheet.path(cell) / REPORT).exists() for cell in sheet.cells):
+    if all(sheet.done(cell, results) for cell in sheet.cells):
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
         return
     context = multiprocessing.get_context("spawn")
@@ -35,21 +37,31 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
         context.Process(target=_run_cell, args=arguments, daemon=True).start()
         theirs.close()
         talks[cell] = ours
+    listen = _answer  # first that each is ready, so that no epoch runs beside the loading of another
     while talks:
         for cell, talk in list(talks.items()):
-            ended = _turn(talk)
+            ended = listen(talk)
             if ended is not None:
                 del talks[cell]
                 yield Finished(cell, ended)
+        listen = _turn
 
 
 def _turn(talk: Connection) -> str | None:
     """Let one go on until its next epoch is done; how it ended, if it did."""
     try:
         talk.send(None)
+    except OSError:
+        return _ENDED
+    return _answer(talk)
+
+
+def _answer(talk: Connection) -> str | None:
+    """Wait until one is ready for its next turn; how it ended, if it did."""
+    try:
         answer: str | None = talk.recv()
     except (EOFError, OSError):
-        return "its process ended"
+        return _ENDED
     return answer
 
 
@@ -61,7 +73,8 @@ class _Turns(Observer):
         self.seconds: list[float] = []
 
     def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
-        """The first turn; the data is loaded and the model built by then."""
+        """Say that data and model are ready, and wait for the first turn."""
+        self.talk.send(None)
         self.talk.recv()
 
     def epoch(self, record: EpochRecord) -> None:

@@ -80,12 +80,9 @@ def read_report(path: Path, cell: Cell) -> Report:
 def _parse(content: Any, cell: Cell) -> Report:
     report = _mapping(content, "the report")
     config = _mapping(report.get("config"), "config")
-    there = (config.get("dataset"), report.get("model"), report.get("split"), report.get("seed"))
-    here = (cell.dataset, cell.model, cell.split, cell.seed)
-    if there != here:
-        raise ReportError(
-            f"this is the report of {_place(there)}, but lies where that of {_place(here)} belongs. Move or delete it."
-        )
+    mismatch = cell.mismatch(report)
+    if mismatch:
+        raise ReportError(f"{mismatch}. Move or delete it; gind reproduce runs what is missing.")
     test, validation = _mapping(report.get("test"), "test"), _mapping(report.get("validation"), "validation")
     metrics = [name for name in test if name != "loss"]
     if len(metrics) != 1:
@@ -152,8 +149,3 @@ def _share(value: Any, name: str) -> float:
     if number > 1:
         raise ReportError(f"{name} must be a share from 0 to 1, got {number:g}.")
     return number
-
-
-def _place(run: tuple[Any, ...]) -> str:
-    dataset, model, split, seed = run
-    return f"{dataset}/{model}/{split}-{seed}"
