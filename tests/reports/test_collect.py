@@ -156,3 +156,12 @@ def test_metrics_of_a_row_must_agree(tmp_path: Path) -> None:
 def test_nothing_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no report of the sheet s"):
         collect(sheet_of(*CELLS), tmp_path)
+
+
+def test_a_key_that_is_newer_than_a_report_had_its_default(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split) for split in range(2)]
+    write_report(tmp_path, cells[0], model={"scaling": {"kind": "row", "augmented": True}})
+    now = {"scaling": {"kind": "row", "augmented": True, "loops": False, "factor": 2.0}, "depth": "stack"}
+    write_report(tmp_path, cells[1], model=now)
+    (row,) = collect(sheet_of(*cells), tmp_path).rows
+    assert row.notes == ()

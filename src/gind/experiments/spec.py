@@ -22,7 +22,7 @@ from gind.experiments.models import KINDS, defaults, model_entry
 from gind.experiments.toml import parse_value
 from gind.train import FitOptions
 
-__all__ = ["Spec", "assignment", "keys_by_section", "make_spec", "other_key"]
+__all__ = ["Spec", "as_now", "assignment", "keys_by_section", "make_spec", "other_key"]
 
 _TOP = ("dataset", "split", "seed")
 _SECTIONS = ("data", "model", "train")
@@ -103,6 +103,11 @@ def other_key(table: Mapping[str, Any], given: Mapping[str, Any], config: Mappin
             if not _agrees(value, wanted[section][name], there):
                 return f"{name} is {there!r}, not {wanted[section][name]!r}"
     return ""
+
+
+def as_now(model: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A section of a report's config, with the defaults of today for keys that are newer than it."""
+    return {**values, **{name: _as_now(name, key, values) for name, key in keys_by_section(model)[section].items()}}
 
 
 def _as_now(name: str, key: Key, section: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gind.errors import UserError
 from gind.experiments.grid import Cell
+from gind.experiments.spec import as_now
 
 __all__ = ["Report", "ReportError", "Solved", "Timing", "read_report"]
 
@@ -103,7 +104,10 @@ def _parse(content: Any, cell: Cell) -> Report:
         versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
         dirichlet=None if report.get("dirichlet") is None else _number(report["dirichlet"], "dirichlet"),
         timing=_timing(report.get("timing")),
-        settings={name: _mapping(config.get(name), f"config.{name}") for name in ("data", "model", "train")},
+        settings={
+            name: as_now(cell.model, name, _mapping(config.get(name), f"config.{name}"))
+            for name in ("data", "model", "train")
+        },
     )
 
 
