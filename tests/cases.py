@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from graphs import Given
 
 import gind
 
@@ -100,3 +101,25 @@ def make_mask(layer: gind.Diffusion, b: torch.Tensor, seed: int = 0) -> torch.Te
 
 def as_numpy(x: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
     return x.detach().double().numpy()
+
+
+def batched(g: Given, copies: int) -> gind.Graph:
+    """Some copies of a graph, their nodes interleaved, and one graph without nodes."""
+    index = torch.cat([copies * g.edge_index + k for k in range(copies)], dim=1)
+    weight = None if g.edge_weight is None else g.edge_weight.repeat(copies)
+    batch = torch.arange(copies).repeat(g.num_nodes)
+    return gind.Graph.from_edge_index(index, copies * g.num_nodes, weight, batch, num_graphs=copies + 1)
+
+
+def make_graph(g: Given, copies: int) -> gind.Graph:
+    return gind.Graph.from_edge_index(g.edge_index, g.num_nodes, g.edge_weight) if copies == 0 else batched(g, copies)
+
+
+def some_graph_index() -> torch.Tensor:
+    return torch.randint(20, (2, 50), generator=torch.Generator().manual_seed(0))
+
+
+def some_graph() -> gind.Graph:
+    return gind.Graph.from_edge_index(
+        some_graph_index(), 20, torch.rand(50, generator=torch.Generator().manual_seed(1))
+    )

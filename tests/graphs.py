@@ -7,8 +7,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-import gind
-
 MODEST = settings(max_examples=40, deadline=None)
 WEIGHTS = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(1e-3, 1e3))
 
@@ -133,25 +131,3 @@ def dense(edge_index: Tensor, num_nodes: int) -> Tensor:
         out[e, tail] -= 1
         out[e, head] += 1
     return out
-
-
-def batched(g: Given, copies: int) -> gind.Graph:
-    """Some copies of a graph, their nodes interleaved, and one graph without nodes."""
-    index = torch.cat([copies * g.edge_index + k for k in range(copies)], dim=1)
-    weight = None if g.edge_weight is None else g.edge_weight.repeat(copies)
-    batch = torch.arange(copies).repeat(g.num_nodes)
-    return gind.Graph.from_edge_index(index, copies * g.num_nodes, weight, batch, num_graphs=copies + 1)
-
-
-def make_graph(g: Given, copies: int) -> gind.Graph:
-    return gind.Graph.from_edge_index(g.edge_index, g.num_nodes, g.edge_weight) if copies == 0 else batched(g, copies)
-
-
-def some_graph_index() -> Tensor:
-    return torch.randint(20, (2, 50), generator=torch.Generator().manual_seed(0))
-
-
-def some_graph() -> gind.Graph:
-    return gind.Graph.from_edge_index(
-        some_graph_index(), 20, torch.rand(50, generator=torch.Generator().manual_seed(1))
-    )

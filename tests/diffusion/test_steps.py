@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 import torch
-from cases import make_input, make_layer
-from graphs import MODEST, Given, givens, make_graph, some_graph, some_graph_index
+from cases import make_graph, make_input, make_layer, some_graph, some_graph_index
+from graphs import MODEST, Given, givens
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
