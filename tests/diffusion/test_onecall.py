@@ -13,6 +13,7 @@ from torch import Tensor
 
 import gind
 from gind.diffusion.map import DiffusionEnergy, inner_product
+from gind.diffusion.onecall import covered
 from gind.equilibrium import GradientReport, Problem, Solution, Status
 from gind.kernels import onecall
 from gind.kernels.onecall import switched_off
@@ -290,3 +291,10 @@ def test_hessian_products_agree(option: str) -> None:
     product = fn.hessian(z)(u.requires_grad_())
     assert product.requires_grad
     torch.testing.assert_close(product.detach(), one)
+
+
+def test_what_is_recorded_for_a_gradient_goes_step_by_step() -> None:
+    fn = bind(make_layer(2.0, 5), make_input(20, 5), some_graph())
+    assert not covered(fn)
+    with torch.no_grad():
+        assert covered(fn)

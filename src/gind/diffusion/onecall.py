@@ -27,7 +27,7 @@ __all__ = ["Hessian", "covered", "descend", "make_layer", "served"]
 
 def covered(fn: DiffusionEnergy) -> bool:
     """Whether the compiled code can and should be used here and now."""
-    return not fn.eta and served(fn)
+    return not fn.eta and not torch.is_grad_enabled() and served(fn)
 
 
 def served(fn: DiffusionMap) -> bool:
