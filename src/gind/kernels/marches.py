@@ -134,14 +134,14 @@ def _take_rows(z, factor, a):
 def march(in_c: bool) -> loops.Kernel:
     """So many steps from z, in place; `addresses` are those of flux, linear flux, spread.
 
-    `records` hold z', y, flux, ω, moments and (if `base` is given) base' of every step, or nothing.
+    `records` hold of every step z', y, flux, ω, moments, and base' (`reduced`) or the flux as it meets K; or nothing.
     """
 
     def kernel(addresses, layer, z, base, pull, norm, alpha, steps, reduced, records):
         panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
         kind, graphs, channels = norm[2], len(norm[1]), C.shape[1]
         idle, fz = np.zeros(0, np.bool_), np.empty_like(z)
-        y, flux, moved = np.empty_like(C), np.empty_like(C), np.empty_like(C)
+        y, flux = np.empty_like(C), np.empty_like(C)
         gain, sums = np.empty((graphs, channels), C.dtype), np.empty((3, graphs, channels))
         pulled, rest = np.empty_like(z) if len(pull) else z[:0], z.dtype.type(1) - alpha
         for k in range(steps):
@@ -174,9 +174,10 @@ def march(in_c: bool) -> loops.Kernel:
             if reduced:
                 _mix_flux(z, flux, s, own, batch, alpha)
             else:
-                if len(records[0]):
-                    moved[:] = flux
-                sent = moved if len(records[0]) else flux
+                sent = flux
+                if len(records[6]):
+                    sent = records[6][k]
+                    sent[:] = flux
                 gather(sent, s, own, panels, mask, fz[:0], batch, idle, fz)
                 _mix(z, fz, alpha)
 
@@ -201,7 +202,7 @@ def retreat(in_c: bool) -> loops.Kernel:
     """∂L/∂z before recorded steps from `grad`, the one after them, in place.
 
     `addresses` are those of flux_jvp, linear flux, moments_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
-    `reduced` the cotangent of f and the flux as it meets K; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
+    `reduced` the cotangent of f; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
     caller to do for all steps at once. There is no gain before σ.
     """
 
@@ -212,7 +213,7 @@ def retreat(in_c: bool) -> loops.Kernel:
         back, t, extra = np.empty_like(C), np.empty_like(C), np.empty_like(C)
         slope, cotangent = np.zeros((graphs, channels)), np.zeros((3, graphs, channels), C.dtype)
         step, pulled = np.empty_like(grad), np.empty_like(grad)
-        all_y, all_f, all_moved, slope_gamma = slopes
+        all_y, all_f, slope_gamma = slopes
         for k in range(len(records[0]) - 1, -1, -1):
             y, flux, gain, sums = records[1][k], records[2][k], records[3][k], records[4][k]
             own, slope_y = gain if kind else after, all_y[k]
@@ -227,10 +228,6 @@ def retreat(in_c: bool) -> loops.Kernel:
                 for first in range(0, len(step), ROWS):
                     multiply(step, first, min(first + ROWS, len(step)), transposed, back)
                 _split(flux, s, own, batch, back, slope, t)
-                for i in range(len(flux)):
-                    g = batch[i] if len(batch) else 0
-                    for c in range(channels):
-                        all_moved[k, i, c] = -s[i] * flux[i, c] * (own[g, c] if len(own) else grad.dtype.type(1))
             if in_c:
                 call_edges(addresses[0], y, t, ptr, head, weight, slope_y)  # type: ignore[call-arg]
             else:

@@ -30,7 +30,7 @@ class Record(NamedTuple):
     """What a gradient needs of some steps."""
 
     arrays: tuple[Tensor, ...]
-    """z', y, flux, ω, moments and base' of every step"""
+    """of every step: see `marches.march`"""
     reduced: bool
     moved: Tensor
     """x - base at the end, if `reduced`"""
@@ -73,6 +73,7 @@ class Steps:
             z.new_empty(kept, graphs, C.shape[1]),
             torch.empty(kept, 3, graphs, C.shape[1], dtype=torch.float64),
             z.new_empty(kept if reduced else 0, *z.shape),
+            z.new_empty(0 if reduced else kept, *C.shape),
         )
         base = z.clone() if reduced and record else z[:0]
         kernel, places = self._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
@@ -90,24 +91,22 @@ class Steps:
         wide, channels = self.layer.wide, self.layer.constants[2].shape[1]
         wide_grad = self.layer.padded(grad.detach(), 1)
         cotangent = wide_grad @ wide.T if record.reduced else wide_grad.clone()
-        _, y, flux, *_ = record.arrays
-        kept = 0 if record.reduced else len(y)
-        slope_y = torch.empty_like(y)
-        sent, moved = cotangent.new_empty(kept, *cotangent.shape), torch.empty_like(flux[:kept])
+        z, y, _, _, _, base, sent = record.arrays
+        slope_y, slope_f = torch.empty_like(y), cotangent.new_empty(len(sent), *cotangent.shape)
         slope_gamma = torch.zeros(channels, dtype=torch.float64)
         kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "moments_vjp_tanh")
         constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
-        slopes = _numpy((slope_y, sent, moved, slope_gamma))
+        slopes = _numpy((slope_y, slope_f, slope_gamma))
         kernel(places, self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
         slope_C = slope_y.sum(dim=0)
         slope_P = slope_y.mul_(self.s[:, None])
-        across = _over_steps(slope_P, record.arrays[0])
+        across = _over_steps(slope_P, z)
         if record.reduced:
-            free = across - _over_steps(slope_P, record.arrays[5])
+            free = across - _over_steps(slope_P, base)
             slope_K = (across + free.T) @ wide + record.moved.T @ wide_grad
             slope_z = torch.zeros_like(grad)  # an end of x, of which nobody asks
         else:
-            slope_K, slope_z = across + _over_steps(moved, sent), self.layer.narrow(cotangent)
+            slope_K, slope_z = across + _over_steps(sent, slope_f), self.layer.narrow(cotangent)
         return self._slopes(slope_z, slope_K, slope_C, slope_gamma)
 
     def _slopes(self, z: Tensor, K: Tensor, C: Tensor, gamma: Tensor) -> Slopes:
