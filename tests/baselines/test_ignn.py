@@ -90,6 +90,14 @@ def test_projection_is_the_nearest_matrix_of_the_ball(radius: float) -> None:
     assert_close(project_rows(projected, radius), projected, atol=1e-14, rtol=0)
 
 
+def test_projection_of_what_is_no_number_is_none_either() -> None:
+    W = torch.tensor([[float("nan"), 1.0], [1e20, 1.0], [0.1, 0.2]])
+    projected = project_rows(W, 0.9)
+    assert bool(projected[0].isnan().any())
+    assert_close(projected[2], W[2])
+    assert float(projected[1].abs().sum()) <= 0.9
+
+
 def test_linear_equilibrium_is_that_of_a_dense_solve() -> None:
     model = make(activation="identity", normalize=False).eval()
     layer: Any = model.layers[0]

@@ -1,16 +1,18 @@
 """Several problems in one solve: each ends as if it were alone, and stands still once it is done."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import cast
 
 import pytest
 import torch
-from problems import Batch, Case, EnergyBatch, batch, log_cosh, mirrored, quadratic, random, together, zero
+from problems import Batch, Case, EnergyBatch, Ridge, batch, log_cosh, mirrored, quadratic, random, together, zero
 from solver_cases import SOLVERS, name, run
 from torch import Tensor
 from torch.testing import assert_close
 
 from gind.equilibrium import Anderson, Blocks, Broyden, Implicit, Picard, Solver, Status, Stop, fixed_point
+from gind.equilibrium.energy import Map
 
 F64 = torch.float64
 FOR_ANY_MAP: list[Solver] = [Picard(), Anderson(), Broyden()]
@@ -137,3 +139,27 @@ def test_the_gradient_of_a_batch_is_that_of_its_blocks() -> None:
         return (weight * solution.value).sum()
 
     assert torch.autograd.gradcheck(loss, (scale,), fast_mode=True)
+
+
+@pytest.mark.parametrize("as_given", [torch.nn.Identity(), lambda energy: lambda z: energy(z)], ids=["energy", "map"])
+def test_a_block_that_hardly_matters_has_a_gradient_with_all_digits(as_given: Callable[[Map], Map]) -> None:
+    # in float32 the squares of the smallest vanish, and those of the largest overflow
+    sizes = torch.tensor([1.0, 1e-30, 1e-22, 1e22, 1e30])
+    M, c = random(6, 4, norm=0.8).float(), random(6, 2, seed=1).float()
+    leaves = [c.clone().requires_grad_() for _ in sizes]
+    index = torch.arange(len(sizes)).repeat_interleave(4)
+    fn = as_given(EnergyBatch([Ridge(M, leaf) for leaf in leaves], index))
+    solution = fixed_point(
+        fn, torch.zeros(len(index), 2), stop=Stop(1e-6, 200), adjoint=Implicit(), inner=Blocks(index, len(sizes))
+    )
+    gradients = torch.autograd.grad((solution.value * sizes[index][:, None]).sum(), leaves)
+    for gradient, size in zip(gradients, sizes, strict=True):
+        assert_close(gradient / size, gradients[0], rtol=1e-4, atol=1e-6)
+
+
+def test_anderson_goes_on_where_the_squares_of_its_steps_vanish() -> None:
+    # in float32 the residuals have squares, their differences, a twentieth of them, have none
+    b = 3e-22 * random(3, 2, seed=1).float()
+    solution = fixed_point(lambda z: 0.95 * z + b, torch.zeros(3, 2), solver=Anderson(), stop=Stop(1e-4, 300))
+    assert solution.converged
+    assert_close(solution.value / 3e-22, 20 * b / 3e-22, rtol=1e-2, atol=0)

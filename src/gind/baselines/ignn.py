@@ -28,7 +28,7 @@ def project_rows(W: Tensor, radius: float) -> Tensor:
     largest = W.abs().sort(dim=1, descending=True).values
     theta = (largest.cumsum(dim=1) - radius) / torch.arange(1, W.shape[1] + 1, dtype=W.dtype, device=W.device)
     kept = (largest > theta).sum(dim=1, keepdim=True)
-    shrunk = W.sign() * (W.abs() - theta.gather(1, kept - 1)).clamp_min(0)
+    shrunk = W.sign() * (W.abs() - theta.gather(1, (kept - 1).clamp_min(0))).clamp_min(0)
     return torch.where(W.abs().sum(dim=1, keepdim=True) > radius, shrunk, W)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gind.equilibrium.adjoints.base import Adjoint, Solve
 from gind.equilibrium.energy import Energy, Map, Problem
+from gind.equilibrium.inner import InnerProduct
 from gind.equilibrium.iterate import iterate
 from gind.equilibrium.linear import LinearSolution, conjugate_gradients
 from gind.equilibrium.precondition import Preconditioner, check_preconditioner, prepare
@@ -16,6 +17,9 @@ from gind.equilibrium.solution import ConvergenceWarning, GradientReport, Soluti
 from gind.equilibrium.solvers.anderson import Anderson
 
 __all__ = ["Implicit"]
+
+_MODERATE = 30
+"""exponents of two whose squares are far from the ends of float32"""
 
 
 @final
@@ -53,6 +57,9 @@ class Implicit(Adjoint):
         """u with (I - f'ᵀ)u = cotangent, at z; how well is written into `report`."""
         inner, floor = problem.inner, 0.0
         with torch.no_grad():
+            scale = _scale(cotangent, inner)
+            if scale is not None:
+                cotangent = cotangent / scale
             if isinstance(problem.fn, Energy):
                 rhs, operator = problem.fn.project(cotangent), problem.fn.hessian(z)
                 helped = prepare(self.preconditioner, problem)
@@ -63,6 +70,7 @@ class Implicit(Adjoint):
                 floor = 4 * torch.finfo(z.dtype).eps * float(problem.fn.smoothness.max())
             else:
                 u, residual, steps = self._fixed_point(Problem(_transposed(fz, z, cotangent), inner), cotangent)
+            u = u if scale is None else u * scale
         report.residual, report.steps = residual, steps
         report.status = _status(residual, self.stop.tol, floor)
         if report.status in (Status.MAX_STEPS, Status.NONFINITE):
@@ -87,6 +95,18 @@ class Implicit(Adjoint):
             if not answer.converged or bool((residual <= self.stop.tol).all()):
                 return LinearSolution(u, residual, steps)
             tol /= 10
+
+
+def _scale(cotangent: Tensor, inner: InnerProduct) -> Tensor | None:
+    """Powers of two near ‖cotangent‖, problem by problem; None where all are of moderate size.
+
+    Squares of 10⁻²³ vanish in float32, and a batch may hold graphs that hardly matter to the loss. u is linear in the
+    cotangent, and powers of two change no digit.
+    """
+    exponent = torch.frexp(inner.norm(cotangent)).exponent.clamp(-126, 126)
+    if bool((exponent.abs() <= _MODERATE).all()):
+        return None
+    return inner.spread(torch.ldexp(torch.ones_like(exponent, dtype=torch.float64), exponent), cotangent)
 
 
 def _transposed(fz: Tensor, z: Tensor, cotangent: Tensor) -> Map:

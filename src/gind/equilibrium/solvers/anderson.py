@@ -82,9 +82,11 @@ def _mix(gram: Tensor, rhs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
     """γ per problem: the regularized normal equations of min ‖r - Σ γ_i Δr_i‖, columns scaled to length 1."""
     if not rhs:
         return []
-    length = gram.diagonal(dim1=-2, dim2=-1).clamp_min(torch.finfo(torch.float64).tiny).sqrt()
-    scaled = gram / length[:, :, None] / length[:, None, :]
-    # a column that was forgotten is 0: the ridge then gives it γ = 0
+    square = gram.diagonal(dim1=-2, dim2=-1)
+    # a column that was forgotten, or whose square vanished, is 0: the ridge then gives it γ = 0
+    there = square > torch.finfo(dtype).tiny
+    inverse = torch.where(there, square.where(there, 1.0).rsqrt(), 0.0)
+    scaled = gram * inverse[:, :, None] * inverse[:, None, :]
     ridge = max(torch.finfo(dtype).eps, 1e-12) * torch.eye(len(rhs), dtype=torch.float64, device=gram.device)
-    gamma = torch.linalg.solve(scaled + ridge, torch.stack(rhs, -1) / length) / length
+    gamma = torch.linalg.solve(scaled + ridge, torch.stack(rhs, -1) * inverse) * inverse
     return list(gamma.unbind(-1))
