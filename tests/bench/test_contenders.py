@@ -59,7 +59,7 @@ def test_the_reference_runs_no_fused_kernel(measure: str, monkeypatch: pytest.Mo
         raise AssertionError("a fused kernel was called")
 
     case = TEXAS.open()
-    for name in ("flux", "flux_jvp", "flux_secant", "flux_curve", "moments_vjp"):
+    for name in ("flux", "flux_jvp", "flux_secant", "flux_curve", "flux_vjp"):
         monkeypatch.setattr(cpu, name, refuse)
     monkeypatch.setattr(onecall.Layer, "__init__", refuse)
     for contender in MEASURES[measure](case):
@@ -122,7 +122,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
 def test_peak_is_that_of_the_tensors_in_use() -> None:
     peak = peak_bytes(_allocate)
     if peak is None:
-        pytest.skip("cannot be measured here")
+        pytest.skip("the peak can be measured only on Linux with glibc, and if the kernel allows it")
     assert peak == pytest.approx(64 * 2**20, rel=0.1)  # the system counts pages roughly
 
 

@@ -10,7 +10,7 @@ from oracle import Array, edges_of
 from torch.testing import assert_close
 
 import gind
-from gind.diffusion.map import LiveMap
+from gind.diffusion.map import LiveMap, zeros
 
 FLAVORS: list[Literal["layer", "instance"]] = ["layer", "instance"]
 
@@ -128,3 +128,18 @@ def test_composition_is_the_composition() -> None:
         gind.Composition([layers[0], make_layer(channels=4)])
     with pytest.raises(TypeError, match="at least one"):
         gind.Composition([])
+
+
+@pytest.mark.parametrize("norm", [None, gind.LiveNorm("layer")], ids=["energy", "live"])
+def test_a_start_that_takes_no_memory_is_a_start_from_zero(norm: gind.LiveNorm | None) -> None:
+    layer, graph = make_layer(1.0, injection="separate", edge_norm=norm), GRAPHS["weighted"].graph()
+    b, weight = make_input(9).requires_grad_(), make_input(9, seed=5)
+    parameters = [b, *(p for p in layer.parameters() if p is not layer.K)]
+    found = []
+    for start in (zeros(b.detach()), torch.zeros_like(b), torch.zeros_like(b).requires_grad_()):
+        fn = layer.bind(b, graph)
+        once = fn(start)
+        found.append((once, *torch.autograd.grad((once * weight).sum(), [layer.K, *parameters])))
+    for first, second, third in zip(*found, strict=True):
+        assert_close(first, second, rtol=1e-12, atol=1e-12)
+        assert_close(first, third, rtol=1e-12, atol=1e-12)

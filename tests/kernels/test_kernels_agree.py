@@ -53,10 +53,10 @@ def _curve_size(x: Inputs, graph: Raw) -> Tensor:
     return 2 * s * dt * du * (x.activation == "tanh")
 
 
-def _moments_vjp_size(x: Inputs, graph: Raw) -> Tensor:
-    s = x.differences(graph)[1].abs()
+def _vjp_size(x: Inputs, graph: Raw) -> Tensor:
+    _, s, dt, _ = (part.abs() for part in x.differences(graph))
     c = x.c[:, graph.batch[graph.tail]] if len(graph.batch) else x.c
-    return c[0].abs() + (2 * c[1].abs() + c[2].abs()) * s
+    return dt + c[0].abs() + (2 * c[1].abs() + c[2].abs()) * s
 
 
 FUNCTIONS = [
@@ -78,9 +78,9 @@ FUNCTIONS = [
     Function("flux_secant", lambda k, e, g, x: k.flux_secant(x.y, x.t, e, x.activation), _secant_size),
     Function("flux_curve", lambda k, e, g, x: k.flux_curve(x.y, x.t, x.u, e, x.activation), _curve_size),
     Function(
-        "moments_vjp",
-        lambda k, e, g, x: k.moments_vjp(x.y, x.c, e, g.batch, x.activation),
-        _moments_vjp_size,
+        "flux_vjp",
+        lambda k, e, g, x: k.flux_vjp(x.y, x.t, x.c, e, g.batch, x.activation),
+        _vjp_size,
     ),
 ]
 

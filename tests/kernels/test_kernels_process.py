@@ -192,7 +192,7 @@ torch.testing.assert_close(torch.tensor(queue.get(), dtype=torch.float64), expec
 """
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system has no fork")
 @pytest.mark.parametrize("native", ["1", "0"], ids=["compiled", "numba"])
 def test_a_forked_worker_can_compute(native: str) -> None:
     """A DataLoader with workers forks a process whose parent's threads are already running."""

@@ -33,7 +33,7 @@ def everything(graph: Raw, channels: int, dtype: torch.dtype, activation: str) -
         flux_jvp(y, t, *graph.edges, activation),
         flux_secant(y, t, *graph.edges, activation),
         op._flux_curve(y, t, u, *graph.edges, activation),
-        op._moments_vjp(y, c, *graph.edges, graph.batch, activation),
+        op._flux_vjp(y, t, c, *graph.edges, graph.batch, activation),
     ]
 
 

@@ -1,10 +1,12 @@
 """The small parts of training: metrics, schedules, patience, files, progress."""
 
+import importlib.util
 import io
 import json
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from sklearn import metrics as sk
 from torch.optim import SGD, lr_scheduler
+from untyped import untyped
 
 from gind.train import (
     Constant,
@@ -33,6 +36,7 @@ from gind.train import (
     write_atomically,
 )
 from gind.train.metrics import METRICS, loss, metric
+from gind.train.step import SolveStatistics
 from gind.train.stopping import Patience
 
 
@@ -76,9 +80,9 @@ def test_loss_is_the_mean_over_rows() -> None:
     assert float(loss(scores, many, "multilabel")) == pytest.approx(float(expected), rel=1e-5)
 
 
-def torch_factors(make: type[lr_scheduler.LRScheduler], epochs: int, **arguments: float) -> list[float]:
+def torch_factors(make: Callable[..., lr_scheduler.LRScheduler], epochs: int, **arguments: float) -> list[float]:
     optimizer = SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    scheduler = make(optimizer, **arguments)  # type: ignore[arg-type]
+    scheduler = make(optimizer, **arguments)
     factors = []
     for _ in range(epochs):
         factors.append(float(optimizer.param_groups[0]["lr"]))
@@ -111,7 +115,7 @@ def test_schedules_are_those_of_torch() -> None:
         lambda: StepDecay(decay=0.0),
         lambda: StepDecay(decay=1.5),
         lambda: Restarts(period=0),
-        lambda: Constant(warmup=1.5),  # type: ignore[arg-type]
+        lambda: untyped(Constant)(warmup=1.5),
     ],
 )
 def test_schedules_refuse_nonsense(make: type[Schedule]) -> None:
@@ -184,6 +188,27 @@ def test_metrics_file_holds_a_line_per_epoch_and_forgets_lost_ones(tmp_path: Pat
     assert [(line["epoch"], line["loss"]) for line in lines] == [(1, 1.0), (2, 7.0)]
 
 
+def test_the_residual_of_solves_is_the_worst_that_was_measured() -> None:
+    none, unknown = SolveStatistics(), SolveStatistics(2, 5.0, math.nan, 1.0, 2)
+    known, worse = SolveStatistics(1, 3.0, 1e-4), SolveStatistics(3, 7.0, 1e-2, open=1)
+    assert none + none == none
+    assert none + known == known + none == known
+    assert math.isnan((unknown + none).residual)
+    assert math.isnan((unknown + unknown).residual)
+    assert (unknown + known).residual == (known + unknown).residual == 1e-4
+    both = known + worse
+    assert (both.solves, both.steps, both.residual, both.open) == (4, 6.0, 1e-2, 1)
+
+
+def test_a_residual_that_was_not_measured_is_not_shown() -> None:
+    text = io.StringIO()
+    progress = PlainProgress(Console(file=text, width=200))
+    progress.start([], 1, "accuracy")
+    progress.epoch(record(1, residual=math.nan))
+    assert "steps 12+7" in text.getvalue()
+    assert "residual" not in text.getvalue()
+
+
 def test_plain_progress_prints_first_and_last_and_not_too_much() -> None:
     text = io.StringIO()
     progress = PlainProgress(Console(file=text, width=200))
@@ -225,9 +250,7 @@ def test_live_progress_fits_into_80_columns() -> None:
 
 
 def test_tensorboard_is_optional(tmp_path: Path) -> None:
-    try:
-        import tensorboard  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("tensorboard") is None:
         with pytest.raises(ModuleNotFoundError, match=r"gind\[track\]"):
             TensorBoard(tmp_path)
         return

@@ -8,7 +8,7 @@ from gind.kernels.onecall import switched_off
 
 __all__ = ["reference_kernels"]
 
-_OPERATORS = (op._flux, op._flux_jvp, op._flux_secant, op._flux_curve, op._moments_vjp)
+_OPERATORS = (op._flux, op._flux_jvp, op._flux_secant, op._flux_curve, op._flux_vjp)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from gind.diffusion.edge_norm import EdgeNorm
 from gind.diffusion.readout import OUTPUT_NORMS
 from gind.diffusion.regularize import Laplacian, StepRegularizer
 from gind.equilibrium import Adjoint, Solver, Stop
+from gind.equilibrium.options import is_finite
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, Scaling
 
@@ -37,7 +38,7 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
         )
     if b.device != graph.device:
         raise ValueError(f"`b` is on {b.device} but the graph on {graph.device}. Use `graph.to({str(b.device)!r})`.")
-    if not bool(torch.isfinite(b).all()):
+    if not is_finite(b):
         row = int((~torch.isfinite(b)).any(dim=1).nonzero()[0])
         raise ValueError(f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder.")
 

@@ -4,11 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal, overload
 
-import torch
 from torch import Tensor, nn
 
 from gind.diffusion.layer import Diffusion
-from gind.diffusion.map import DiffusionMap, LiveMap, inner_product
+from gind.diffusion.map import DiffusionMap, LiveMap, inner_product, zeros
 from gind.equilibrium import Adjoint, Implicit, Picard, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.energy import Map
 from gind.equilibrium.solution import Throw
@@ -71,7 +70,7 @@ class Composition(nn.Module):
         maps = [layer.bind(b, graph) for layer in self._layers()]
         solution = fixed_point(
             self._chain(maps),
-            torch.zeros_like(b) if z0 is None else z0.detach(),
+            zeros(b.detach()) if z0 is None else z0.detach(),
             solver=self.solver,
             stop=self.stop,
             adjoint=self.adjoint,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gind.diffusion.check import check_input, check_options
 from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
-from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product
+from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product, zeros
 from gind.diffusion.readout import normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
@@ -182,8 +182,7 @@ class Diffusion(nn.Module):
 
     def solve(self, fn: DiffusionMap, z0: Tensor | None = None) -> Solution:
         """The equilibrium of a bound map."""
-        # one zero seen from everywhere: the start lives as long as the solve and should cost no memory
-        start = fn.s.new_zeros(()).expand(fn.s.shape[0], self.channels) if z0 is None else self._warm(z0, fn)
+        start = zeros(fn.s.expand(-1, self.channels)) if z0 is None else self._warm(z0, fn)
         return fixed_point(
             fn,
             start,

@@ -27,12 +27,22 @@ from gind.graph import Graph, diffuse, diffuse_jvp, diffuse_moments, diffuse_sec
 from gind.kernels.onecall import Layer
 from gind.kernels.steps import Steps
 
-__all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product"]
+__all__ = ["DiffusionEnergy", "DiffusionMap", "LiveMap", "inner_product", "zeros"]
 
 
 def inner_product(graph: Graph) -> InnerProduct:
     """One problem per graph of the batch."""
     return Whole() if graph.batch is None else Blocks(graph.batch, graph.num_graphs)
+
+
+def zeros(like: Tensor) -> Tensor:
+    """One zero seen from everywhere: a start that costs no memory, and no product."""
+    return like.new_zeros(()).expand(like.shape)
+
+
+def is_zero(z: Tensor) -> bool:
+    """Whether z is made by `zeros`."""
+    return not any(z.stride()) and z.numel() > 1 and not z.requires_grad and not z[:1, :1].any()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,6 +71,8 @@ class DiffusionMap(abc.ABC):
     @final
     def potential(self, z: Tensor) -> Tensor:
         """Y = s ⊙ ZKᵀ + C."""
+        if is_zero(z):
+            return self.C
         product = z @ self.K.T
         # without gradient in place: memory traffic is what an iteration costs on large graphs
         return torch.addcmul(self.C, product, self.s, out=None if torch.is_grad_enabled() else product)

@@ -7,6 +7,7 @@ what `onecall.served` leaves out.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -53,8 +54,7 @@ def repeat(steps: Steps, fn: LiveMap, z: Tensor, times: int) -> Tensor | None:
         return None
     if not torch.is_grad_enabled():
         return steps.run(z, times)[0]
-    end: Tensor = _Repeat.apply(z, fn.K, fn.C, fn.gamma, steps, fn, times)  # type: ignore[no-untyped-call]
-    return end
+    return _repeat(z, fn.K, fn.C, fn.gamma, steps, fn, times)
 
 
 class _Repeat(torch.autograd.Function):
@@ -78,6 +78,9 @@ class _Repeat(torch.autograd.Function):
             with torch.autocast("cpu", enabled=False):  # the products there are of one precision
                 slopes = list(ctx.steps.back(ctx.record, grad))
         return (*slopes, None, None, None)
+
+
+_repeat: Callable[..., Tensor] = _Repeat.apply  # torch gives apply no types
 
 
 def _again(fn: LiveMap, given: list[Tensor | None], times: int, grad: Tensor) -> list[Tensor | None]:

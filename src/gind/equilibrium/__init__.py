@@ -15,7 +15,7 @@ from gind.equilibrium.solution import (
 from gind.equilibrium.solve import fixed_point
 from gind.equilibrium.solvers import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver
 from gind.equilibrium.solvers.base import Iterate
-from gind.equilibrium.watch import watch
+from gind.equilibrium.watch import unmeasured, watch
 
 __all__ = [
     "Adjoint",
@@ -43,5 +43,6 @@ __all__ = [
     "Unrolled",
     "Whole",
     "fixed_point",
+    "unmeasured",
     "watch",
 ]

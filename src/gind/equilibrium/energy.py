@@ -108,13 +108,15 @@ class Problem:
 
     def repeat(self, z: Tensor, rate: Tensor, times: int) -> Tensor:
         """`times` steps z ← (1 - rate) z + rate f(z), in one call where the map has one."""
-        if isinstance(self.fn, Repeatable) and bool((rate == 1).all()):
+        whole = bool((rate == 1).all())
+        if isinstance(self.fn, Repeatable) and whole:
             end = self.fn.repeat(z, times)
             if end is not None:
                 return end
         spread = self.inner.spread(rate, z)
         for _ in range(times):
-            z = torch.lerp(z, self.evaluate(z), spread)
+            fz = self.evaluate(z)
+            z = fz if whole else torch.lerp(z, fz, spread)
         return z
 
     def distance_bound(self, z: Tensor, residual: Tensor) -> Tensor:

@@ -1,6 +1,9 @@
-"""Checks that the options of solvers and adjoints share."""
+"""Checks that solvers, adjoints and layers share."""
 
-__all__ = ["check_count", "check_step"]
+import torch
+from torch import Tensor
+
+__all__ = ["check_count", "check_step", "is_finite"]
 
 
 def check_step(name: str, value: object) -> None:
@@ -13,3 +16,9 @@ def check_count(name: str, value: object, least: int, hint: str = "") -> None:
     """A count is an int, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"`{name}` must be an int >= {least}, got {value!r}.{hint}")
+
+
+def is_finite(x: Tensor) -> bool:
+    """Whether all entries are; a sum, which a bad entry spoils, is quicker than a look at each."""
+    x = x.detach()
+    return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())

@@ -33,7 +33,8 @@ class Stop:
     tol: float = 1e-5
     max_steps: int = 200
     measure: bool = True
-    """False: exactly `max_steps` steps, whatever the residual; it is measured once where no gradient is recorded"""
+    """False: exactly `max_steps` steps, whatever the residual; it is measured once where no gradient is recorded,
+    but for solves inside of `unmeasured()`"""
 
     def __post_init__(self) -> None:
         if not isinstance(self.tol, int | float) or not self.tol >= 0:

@@ -10,10 +10,11 @@ from gind.equilibrium.adjoints.implicit import Implicit
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.equilibrium.iterate import iterate, measured
+from gind.equilibrium.options import is_finite
 from gind.equilibrium.solution import Solution, Status, Stop, Throw
 from gind.equilibrium.solvers.anderson import Anderson
 from gind.equilibrium.solvers.base import Solver
-from gind.equilibrium.watch import tell
+from gind.equilibrium.watch import measuring, tell
 
 __all__ = ["fixed_point"]
 
@@ -44,7 +45,7 @@ def fixed_point(
     problem = Problem(fn, inner)
     z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
-    if solution.status is Status.UNMEASURED and not torch.is_grad_enabled():
+    if solution.status is Status.UNMEASURED and measuring() and not torch.is_grad_enabled():
         solution = measured(problem, solution)
     tell(solution)
     solution.report(throw)
@@ -74,7 +75,7 @@ def _check(fn: object, z0: object, solver: object, stop: object, adjoint: object
         )
     if solver.needs_residual and not stop.measure:
         raise ValueError(f"{type(solver).__name__} steers by the residual: `Stop(measure=False)` goes with Picard.")
-    if not bool(torch.isfinite(z0).all()):
+    if not is_finite(z0):
         raise ValueError("`z0` holds NaN or infinity. Start from finite values, for example zeros.")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from gind.equilibrium.solution import Solution
 
-__all__ = ["tell", "watch"]
+__all__ = ["measuring", "tell", "unmeasured", "watch"]
 
 _watchers: contextvars.ContextVar[tuple[list[Solution], ...]] = contextvars.ContextVar("watchers", default=())
+_measuring: contextvars.ContextVar[bool] = contextvars.ContextVar("measuring", default=True)
 
 
 @contextlib.contextmanager
@@ -32,3 +33,21 @@ def tell(solution: Solution) -> None:
     """Pass a solution on to those who watch."""
     for solutions in _watchers.get():
         solutions.append(solution)
+
+
+@contextlib.contextmanager
+def unmeasured() -> Iterator[None]:
+    """Where nobody will look: solves with `Stop(measure=False)` leave their residual unmeasured, with gradient or not.
+
+    It costs one more step, which may be as much as the whole solve.
+    """
+    token = _measuring.set(False)
+    try:
+        yield
+    finally:
+        _measuring.reset(token)
+
+
+def measuring() -> bool:
+    """Whether residuals are wanted."""
+    return _measuring.get()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gind.kernels.native.build import library
 
-__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp"]
+__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp"]
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 _LINE = 16  # channels: a cache line of float32; narrower shares would share lines between threads
@@ -57,11 +57,11 @@ def flux_secant(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
     return _scatter("flux_secant", activation, y, t, t, edges)
 
 
-def moments_vjp(y: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
-    """See `reference.moments_vjp`."""
+def flux_vjp(y: Tensor, t: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
+    """See `reference.flux_vjp`."""
     out, cotangent = torch.empty_like(y), cotangent.to(y.dtype).contiguous()
-    tensors = (y, cotangent, *edges, batch, out)
-    _run(f"moments_vjp_{activation}", y, tensors, (*y.shape, cotangent.shape[1]), edges)
+    tensors = (y, t, cotangent, *edges, batch, out)
+    _run(f"flux_vjp_{activation}", y, tensors, (*y.shape, cotangent.shape[1]), edges)
     return out
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import numba
 import numpy as np
 import torch
+from numba.np.ufunc import threading_layer
 from torch import Tensor
 
 from gind.kernels import loops
+from gind.kernels.untyped import config
 
-__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp"]
+__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp"]
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 _LINE = 16  # channels: a cache line of float32; narrower blocks would share lines between threads
@@ -61,11 +63,11 @@ def flux_secant(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
     return _scatter(3, activation, y, t, t, edges)
 
 
-def moments_vjp(y: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
-    """See `reference.moments_vjp`."""
+def flux_vjp(y: Tensor, t: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
+    """See `reference.flux_vjp`."""
     out = torch.empty_like(y)
-    kernel = functools.partial(loops.moments_vjp, activation == "identity")
-    _run(kernel, y, edges, y, cotangent.to(y.dtype).contiguous(), *edges, batch, out)
+    kernel = functools.partial(loops.flux_vjp, activation == "identity")
+    _run(kernel, y, edges, y, t, cotangent.to(y.dtype).contiguous(), *edges, batch, out)
     return out
 
 
@@ -80,7 +82,7 @@ def _run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *
     """Call a kernel with as many threads as torch would use, and blocks of channels that keep them all busy."""
     arrays = [tensor.numpy() for tensor in tensors]
     channels, work = y.shape[1], len(edges[1]) * y.shape[1]
-    threads = min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    threads = min(torch.get_num_threads(), config.NUMBA_NUM_THREADS)
     if threads <= 1 or channels <= _LINE or work < _SMALL or _forked():
         make(False)(*arrays, _BLOCK)
         return
@@ -107,5 +109,5 @@ def _pool() -> contextlib.AbstractContextManager[Any]:
     """A lock around parallel calls where numba's thread pool is "workqueue", which dies of concurrent ones."""
     loops.start_threads(np.zeros(2))
     _owner.append(os.getpid())
-    workqueue = numba.threading_layer() == "workqueue"  # type: ignore[attr-defined]
+    workqueue = threading_layer() == "workqueue"
     return threading.RLock() if workqueue else contextlib.nullcontext()

@@ -5,9 +5,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-__all__ = ["call_edges", "call_moments"]
+from gind.kernels.untyped import intrinsic
+
+__all__ = ["call_edges", "call_moments", "call_vjp"]
 
 _SIZE, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
@@ -42,14 +43,22 @@ def call_edges(typing_context, address, y, t, ptr, head, weight, out):
     return types.void(types.int64, y, t, ptr, head, weight, out), generate
 
 
+def _generate_by_graph(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """For functions of all arrays in the order given, whose last size is the number of graphs."""
+    arrays = _unpack(context, builder, signature, arguments)
+    sizes = [*(builder.extract_value(arrays[0].shape, k) for k in (0, 1)), arguments[-1]]
+    _call(builder, arguments[0], arrays, sizes)
+    return context.get_dummy_value()
+
+
 @intrinsic
-def call_moments(typing_context, address, y, a, b, c, d, e, f, graphs):
-    """moments, spread and moments_vjp: y and six arrays in the order of their C functions."""
+def call_moments(typing_context, address, y, ptr, head, weight, batch, out, sums, graphs):
+    """moments, spread."""
+    return types.void(types.int64, y, ptr, head, weight, batch, out, sums, types.int64), _generate_by_graph
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = _unpack(context, builder, signature, arguments)
-        sizes = [*(builder.extract_value(arrays[0].shape, k) for k in (0, 1)), arguments[-1]]
-        _call(builder, arguments[0], arrays, sizes)
-        return context.get_dummy_value()
 
-    return types.void(types.int64, y, a, b, c, d, e, f, types.int64), generate
+@intrinsic
+def call_vjp(typing_context, address, y, t, cotangent, ptr, head, weight, batch, out, graphs):
+    """flux_vjp."""
+    signature = types.void(types.int64, y, t, cotangent, ptr, head, weight, batch, out, types.int64)
+    return signature, _generate_by_graph

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 from numba import njit, prange
 
@@ -20,10 +19,11 @@ from gind.kernels import prefetch as prefetching
 from gind.kernels import scalar
 from gind.kernels.prefetch import prefetch
 from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
+from gind.kernels.untyped import config
 
-__all__ = ["Kernel", "checksum", "compile_as", "moments", "moments_vjp", "scatter", "start_threads"]
+__all__ = ["Kernel", "checksum", "compile_as", "flux_vjp", "moments", "scatter", "start_threads"]
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+if config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
 Kernel = Callable[..., Any]
@@ -50,7 +50,7 @@ def start_threads(x):
 def hint(y, out, row, first, last):
     """Ask for the parts of two rows that a coming edge will use."""
     for c in range(first, last, _LINE):
-        prefetch(y, row, c)  # type: ignore[call-arg]
+        prefetch(y, row, c)
         prefetch(out, row, c)
 
 
@@ -162,10 +162,10 @@ def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
 
 
 @functools.cache
-def moments_vjp(linear: bool, parallel: bool) -> Kernel:
-    """An edge moves c₀σ' + 2c₁σσ' + c₂σ, c the cotangents of the moments of its graph."""
+def flux_vjp(linear: bool, parallel: bool) -> Kernel:
+    """An edge moves (dt + c₀ + 2c₁σ)σ' + c₂σ, c the cotangents of the moments of its graph."""
 
-    def kernel(y, cotangent, ptr, head, weight, batch, out, block):
+    def kernel(y, t, cotangent, ptr, head, weight, batch, out, block):
         nodes, channels = y.shape
         weighted, batched = len(weight) > 0, len(batch) > 0
         for b in prange((channels + block - 1) // block):
@@ -177,7 +177,7 @@ def moments_vjp(linear: bool, parallel: bool) -> Kernel:
             for i in range(nodes):
                 if ptr[i] == ptr[i + 1]:
                     continue
-                yi = y[i, first:last]
+                yi, ti = y[i, first:last], t[i, first:last]
                 g = batch[i] if batched else 0
                 c0, c1, c2 = (
                     cotangent[0, g, first:last],
@@ -188,13 +188,14 @@ def moments_vjp(linear: bool, parallel: bool) -> Kernel:
                 for e in range(ptr[i], ptr[i + 1]):
                     j = head[e]
                     hint(y, out, head[min(e + _AHEAD, len(head) - 1)], first, last)
-                    yj, there = y[j, first:last], out[j, first:last]
+                    yj, tj, there = y[j, first:last], t[j, first:last], out[j, first:last]
                     w = weight[e] if weighted else y.dtype.type(1)
                     for c in range(width):
                         s = sigma(yj[c] - yi[c], linear)
-                        q = w * ((c0[c] + (c1[c] + c1[c]) * s) * slope(s, linear) + c2[c] * s)
+                        pushed = tj[c] - ti[c] + c0[c] + (c1[c] + c1[c]) * s
+                        q = w * (pushed * slope(s, linear) + c2[c] * s)
                         there[c] += q
                         here[c] -= q
                 out[i, first:last] += here
 
-    return _compile(kernel, parallel, f"moments_vjp_{linear}")
+    return _compile(kernel, parallel, f"flux_vjp_{linear}")

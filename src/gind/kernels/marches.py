@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
-from gind.kernels.foreign import call_edges, call_moments
+from gind.kernels.foreign import call_edges, call_moments, call_vjp
 from gind.kernels.parts import BLOCK, gather, lerp, multiply, potentials
 from gind.kernels.scalar import FASTMATH
 from gind.kernels.tile import ROWS
@@ -29,7 +29,7 @@ KINDS = ("none", "deviation", "layer", "instance")
 DEVIATION, LAYER, INSTANCE = 1, 2, 3
 _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 _flux, _linear = loops.scatter(0, False, False), loops.scatter(0, True, False)
-_spread, _spread_vjp = loops.moments(False, False, False), loops.moments_vjp(False, False)
+_spread, _spread_vjp = loops.moments(False, False, False), loops.flux_vjp(False, False)
 _jvp = loops.scatter(1, False, False)
 _TINY = np.finfo(np.float64).tiny
 
@@ -149,7 +149,7 @@ def march(in_c: bool) -> loops.Kernel:
                 if len(pull) and len(state):
                     _scale_rows(state, s, pulled)
                     if in_c:
-                        call_edges(addresses[1], pulled, pulled, ptr, head, weight, fz)  # type: ignore[call-arg]
+                        call_edges(addresses[1], pulled, pulled, ptr, head, weight, fz)
                     else:
                         _linear(pulled, pulled, pulled, ptr, head, weight, idle, fz, BLOCK)
                     _take_rows(state, pull, fz)
@@ -162,12 +162,12 @@ def march(in_c: bool) -> loops.Kernel:
             potentials(z, transposed, s, C, before, batch, idle, y)
             if kind:
                 if in_c:
-                    call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums, graphs)  # type: ignore[call-arg]
+                    call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums, graphs)
                 else:
                     _spread(y, ptr, head, weight, batch, flux, sums, BLOCK)
                 _live_gain(sums, norm, after, gain)
             elif in_c:
-                call_edges(addresses[0], y, y, ptr, head, weight, flux)  # type: ignore[call-arg]
+                call_edges(addresses[0], y, y, ptr, head, weight, flux)
             else:
                 _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
             own = gain if kind else after
@@ -201,7 +201,7 @@ def _split(flux, s, gain, batch, back, slope, t):
 def retreat(in_c: bool) -> loops.Kernel:
     """∂L/∂z before recorded steps from `grad`, the one after them, in place.
 
-    `addresses` are those of flux_jvp, linear flux, moments_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
+    `addresses` are those of flux_jvp, linear flux, flux_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
     `reduced` the cotangent of f; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
     caller to do for all steps at once. There is no gain before σ.
     """
@@ -210,7 +210,7 @@ def retreat(in_c: bool) -> loops.Kernel:
         panels, transposed, C, s, _, after, mask, ptr, head, weight, batch = layer
         kind, graphs, channels = norm[2], len(norm[1]), C.shape[1]
         idle, rest = np.zeros(0, np.bool_), grad.dtype.type(1) - alpha
-        back, t, extra = np.empty_like(C), np.empty_like(C), np.empty_like(C)
+        back, t = np.empty_like(C), np.empty_like(C)
         slope, cotangent = np.zeros((graphs, channels)), np.zeros((3, graphs, channels), C.dtype)
         step, pulled = np.empty_like(grad), np.empty_like(grad)
         all_y, all_f, slope_gamma = slopes
@@ -228,17 +228,16 @@ def retreat(in_c: bool) -> loops.Kernel:
                 for first in range(0, len(step), ROWS):
                     multiply(step, first, min(first + ROWS, len(step)), transposed, back)
                 _split(flux, s, own, batch, back, slope, t)
-            if in_c:
-                call_edges(addresses[0], y, t, ptr, head, weight, slope_y)  # type: ignore[call-arg]
-            else:
-                _jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
             if kind:
                 _live_gain_vjp(sums, norm, after, gain, slope, slope_gamma, cotangent)
                 if in_c:
-                    call_moments(addresses[2], y, cotangent, ptr, head, weight, batch, extra, graphs)
+                    call_vjp(addresses[2], y, t, cotangent, ptr, head, weight, batch, slope_y, graphs)
                 else:
-                    _spread_vjp(y, cotangent, ptr, head, weight, batch, extra, BLOCK)
-                slope_y += extra
+                    _spread_vjp(y, t, cotangent, ptr, head, weight, batch, slope_y, BLOCK)
+            elif in_c:
+                call_edges(addresses[0], y, t, ptr, head, weight, slope_y)
+            else:
+                _jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
             _scale_rows(slope_y, s, back)
             for first in range(0, len(step), ROWS):
                 multiply(back, first, min(first + ROWS, len(step)), transposed if reduced else panels, step)

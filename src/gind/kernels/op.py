@@ -64,9 +64,10 @@ def _flux_curve(
     return reference.flux_curve(y, t, u, (tail, head, weight), activation)
 
 
-@torch.library.custom_op("gind::moments_vjp", mutates_args=())
-def _moments_vjp(
+@torch.library.custom_op("gind::flux_vjp", mutates_args=())
+def _flux_vjp(
     y: Tensor,
+    t: Tensor,
     cotangent: Tensor,
     tail: Tensor,
     head: Tensor,
@@ -75,7 +76,7 @@ def _moments_vjp(
     batch: Tensor,
     activation: str,
 ) -> Tensor:
-    return reference.moments_vjp(y, cotangent, (tail, head, weight), batch, activation)
+    return reference.flux_vjp(y, t, cotangent, (tail, head, weight), batch, activation)
 
 
 def flux(
@@ -140,8 +141,8 @@ def _(y, t, u, tail, head, ptr, weight, activation):
     return torch.empty_like(y)
 
 
-@_moments_vjp.register_fake
-def _(y, cotangent, tail, head, ptr, weight, batch, activation):
+@_flux_vjp.register_fake
+def _(y, t, cotangent, tail, head, ptr, weight, batch, activation):
     return torch.empty_like(y)
 
 
@@ -155,11 +156,12 @@ def _save_flux(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor])
 
 def _flux_backward(ctx: Any, grad: Tensor, grad_moments: Tensor) -> tuple[Tensor | None, ...]:
     y, tail, head, ptr, weight, batch = ctx.saved_tensors
-    grad_y = flux_jvp(y, grad, tail, head, ptr, weight, ctx.activation)
     if ctx.moments:
         if not ctx.primitive:  # it is constant
             grad_moments = torch.cat([grad_moments[:2], torch.zeros_like(grad_moments[2:])])
-        grad_y = grad_y + _moments_vjp(y, grad_moments, tail, head, ptr, weight, batch, ctx.activation)
+        grad_y = _flux_vjp(y, grad.contiguous(), grad_moments, tail, head, ptr, weight, batch, ctx.activation)
+    else:
+        grad_y = flux_jvp(y, grad, tail, head, ptr, weight, ctx.activation)
     return grad_y, None, None, None, None, None, None, None, None, None
 
 
@@ -232,9 +234,9 @@ def _register(device: str, kernels: ModuleType) -> None:
     def _(y, t, u, tail, head, ptr, weight, activation):
         return kernels.flux_curve(y, t, u, (ptr, head, weight), activation)
 
-    @_moments_vjp.register_kernel(device)
-    def _(y, cotangent, tail, head, ptr, weight, batch, activation):
-        return kernels.moments_vjp(y, cotangent, (ptr, head, weight), batch, activation)
+    @_flux_vjp.register_kernel(device)
+    def _(y, t, cotangent, tail, head, ptr, weight, batch, activation):
+        return kernels.flux_vjp(y, t, cotangent, (ptr, head, weight), batch, activation)
 
 
 def _load() -> None:

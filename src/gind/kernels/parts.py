@@ -29,10 +29,10 @@ def multiply(a, first, last, panels, out):
     """out = a @ B in these rows, B cut into panels."""
     for j in range(len(panels)):
         if last - first == ROWS:
-            four_rows(a, first, panels, j, out)  # type: ignore[call-arg]
+            four_rows(a, first, panels, j, out)
         else:
             for i in range(first, last):
-                one_row(a, i, panels, j, out)  # type: ignore[call-arg]
+                one_row(a, i, panels, j, out)
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")

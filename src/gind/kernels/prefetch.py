@@ -4,7 +4,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from gind.kernels.untyped import intrinsic
 
 __all__ = ["prefetch"]
 

@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["activate", "flux", "flux_curve", "flux_jvp", "flux_secant", "moments_vjp", "secant_curve"]
+__all__ = ["activate", "flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp", "secant_curve"]
 
 
 def activate(v: Tensor, activation: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -97,19 +97,21 @@ def flux_curve(y: Tensor, t: Tensor, u: Tensor, edges: tuple[Tensor, Tensor, Ten
     return _scatter(curvature * (t[head] - t[tail]) * (u[head] - u[tail]), y, edges)
 
 
-def moments_vjp(
+def flux_vjp(
     y: Tensor,
+    t: Tensor,
     cotangent: Tensor,
     edges: tuple[Tensor, Tensor, Tensor],
     batch: Tensor,
     activation: str,
 ) -> Tensor:
-    """Gradient of ⟨c, (Σwσ, Σwσ², Σwσ̃)⟩ in y: per edge, c₀σ' + 2c₁σσ' + c₂σ with the c of its graph."""
+    """Gradient of ⟨t, flux⟩ + ⟨c, (Σwσ, Σwσ², Σwσ̃)⟩ in y: per edge, (dt + c₀ + 2c₁σ)σ' + c₂σ, c that of its graph."""
     tail, head, _ = edges
+    dt = t[head] - t[tail]
     sigma, slope, _, _ = activate(y[head] - y[tail], activation)
     c = cotangent.to(y.dtype)
     c = c[:, batch[tail]] if batch.numel() else c
-    return _scatter(c[0] * slope + 2 * c[1] * sigma * slope + c[2] * sigma, y, edges)
+    return _scatter((dt + c[0] + 2 * c[1] * sigma) * slope + c[2] * sigma, y, edges)
 
 
 def _scatter(q: Tensor, like: Tensor, edges: tuple[Tensor, Tensor, Tensor]) -> Tensor:

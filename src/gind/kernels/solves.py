@@ -144,7 +144,7 @@ def descend(in_c: bool) -> loops.Kernel:
             _rest(done, batch, idle)
             potentials(z, transposed, s, C, before, batch, idle, y)
             if in_c:
-                call_edges(address, y, y, ptr, head, weight, flux)  # type: ignore[call-arg]
+                call_edges(address, y, y, ptr, head, weight, flux)
             else:
                 _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
             gather(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
@@ -224,7 +224,7 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
                 _rest(done, batch, idle)
             potentials(p, transposed, s, C[:0], before, batch, idle, t)
             if in_c:
-                call_edges(address, y, t, ptr, head, weight, flux)  # type: ignore[call-arg]
+                call_edges(address, y, t, ptr, head, weight, flux)
             else:
                 _flux_jvp(y, t, t, ptr, head, weight, idle, flux, BLOCK)
             gather(flux, s, after, panels, mask, p, batch, idle, ap)

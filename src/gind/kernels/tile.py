@@ -8,7 +8,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from gind.kernels.untyped import intrinsic
 
 __all__ = ["PANEL", "ROWS", "four_rows", "one_row"]
 

@@ -39,9 +39,9 @@ def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
         raise CheckpointError(f"{path} does not exist.")
     try:
         with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
+            header, names = file.metadata() or {}, file.keys()
             # copies: at an odd address in the file, sums could be rounded in another order
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (it is no dict)
+            tensors = {name: file.get_tensor(name).clone() for name in names}
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). Delete it and train again.") from error
     try:

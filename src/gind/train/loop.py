@@ -223,8 +223,8 @@ class _Training:
         val_loss = val = float("nan")
         best, worst, unsolved = False, solves.residual, solves.open
         if number % options.eval_every == 0 or number == options.epochs or hasattr(state.model, "fit_directly"):
-            seen = evaluate(state.model, problem.val, problem.task, problem.metric, state.warm[1])
-            val_loss, val, worst = seen.loss, seen.value, max(worst, seen.solves.residual)
+            seen = evaluate(state.model, problem.val, problem.task, problem.metric, state.warm[1], measure=False)
+            val_loss, val, worst = seen.loss, seen.value, (solves + seen.solves).residual
             unsolved += seen.solves.open
             best = state.patience.improves(number, val, val_loss)
             if best:

@@ -1,5 +1,6 @@
 """What a person sees of a training: a live line in a terminal, plain lines anywhere else."""
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -112,7 +113,9 @@ def _numbers(record: EpochRecord, best: EpochRecord | None, metric: str, styled:
     name = f"val {metric}".rstrip()
     text = f"loss {record.loss:.4f}  {name} {now:.4f} ({strong}best {value:.4f}{end})"
     if record.steps:
-        text += f"  steps {record.steps:.0f}+{record.gradient_steps:.0f}  residual {record.residual:.0e}"
+        text += f"  steps {record.steps:.0f}+{record.gradient_steps:.0f}"
+    if record.steps and not math.isnan(record.residual):
+        text += f"  residual {record.residual:.0e}"
     if record.open:
         text += f"  {'[red]' if styled else ''}{record.open} open{end}"
     return text

@@ -43,7 +43,7 @@ class EpochRecord:
     steps: float
     """mean steps of the training's equilibrium solves"""
     residual: float
-    """the worst relative residual of training and validation"""
+    """the worst relative residual of training and validation; nan if none was measured"""
     gradient_steps: float
     open: int
     """solves that did not reach their tolerance"""

@@ -1,5 +1,6 @@
 """One training step, one evaluation: how a model is called, and what its solves say."""
 
+import contextlib
 import dataclasses
 import inspect
 import math
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from gind.datasets import Metric, Task
-from gind.equilibrium import ConvergenceWarning, Solution, Status, watch
+from gind.equilibrium import ConvergenceWarning, Solution, Status, unmeasured, watch
 from gind.train.metrics import loss, metric
 from gind.train.options import OptionError
 from gind.train.problem import Part
@@ -28,7 +29,7 @@ class SolveStatistics:
     steps: float = 0.0
     """mean over the solves"""
     residual: float = 0.0
-    """the worst"""
+    """the worst; nan if none was measured"""
     gradient_steps: float = 0.0
     """mean of the backward solves"""
     open: int = 0
@@ -40,7 +41,7 @@ class SolveStatistics:
         if not solutions:
             return cls()
         measured = [s.residual for s in solutions if s.status is not Status.UNMEASURED and s.residual.numel()]
-        worst = max((float(residual.max()) for residual in measured), default=0.0)
+        worst = max((float(residual.max()) for residual in measured), default=math.nan)
         return cls(
             len(solutions),
             sum(s.steps for s in solutions) / len(solutions),
@@ -50,11 +51,14 @@ class SolveStatistics:
         )
 
     def __add__(self, other: "SolveStatistics") -> "SolveStatistics":
-        count = max(self.solves + other.solves, 1)
+        if not self.solves or not other.solves:
+            return self if self.solves else other
+        count = self.solves + other.solves
+        measured = [residual for residual in (self.residual, other.residual) if not math.isnan(residual)]
         return SolveStatistics(
-            self.solves + other.solves,
+            count,
             (self.steps * self.solves + other.steps * other.solves) / count,
-            max(self.residual, other.residual),
+            max(measured, default=math.nan),
             (self.gradient_steps * self.solves + other.gradient_steps * other.solves) / count,
             self.open + other.open,
         )
@@ -111,7 +115,7 @@ def train_step(
         # counted in the statistics of the epoch instead of printed once per step
         warnings.simplefilter("ignore", ConvergenceWarning)
         value = loss(call(model, part, **warm.arguments), part.y, task)
-        value.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(value)
     if clip is not None:
         nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
@@ -125,13 +129,22 @@ def train_step(
 
 
 def evaluate(
-    model: nn.Module, parts: Iterable[Part], task: Task, name: Metric, warm: WarmStart | None = None
+    model: nn.Module,
+    parts: Iterable[Part],
+    task: Task,
+    name: Metric,
+    warm: WarmStart | None = None,
+    measure: bool = True,
 ) -> Evaluation:
-    """Loss and metric over all parts together, in evaluation mode."""
+    """Loss and metric over all parts together, in evaluation mode.
+
+    Without `measure` the residuals of solves that do not need theirs stay unknown.
+    """
     training = model.training
     model.eval()
     warm = WarmStart(model, False) if warm is None else warm
-    with torch.inference_mode(), watch() as solutions, warnings.catch_warnings():
+    looking = contextlib.nullcontext() if measure else unmeasured()
+    with torch.inference_mode(), watch() as solutions, looking, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         parts = list(parts)
         scores = torch.cat([call(model, part, **warm.arguments) for part in parts])

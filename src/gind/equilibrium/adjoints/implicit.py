@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from typing import Any, final
 
 import torch
@@ -50,8 +51,7 @@ class Implicit(Adjoint):
         fz = problem.evaluate(z)
         if not _depends_on_others(fz, z):
             return solution
-        value = _Equilibrium.apply(fz, z, problem, self, solution.gradient)  # type: ignore[no-untyped-call]
-        return dataclasses.replace(solution, value=value)
+        return dataclasses.replace(solution, value=_equilibrium(fz, z, problem, self, solution.gradient))
 
     def solve(self, problem: Problem, z: Tensor, fz: Tensor, cotangent: Tensor, report: GradientReport) -> Tensor:
         """u with (I - f'ᵀ)u = cotangent, at z; how well is written into `report`."""
@@ -160,3 +160,6 @@ class _Equilibrium(torch.autograd.Function):
             )
         fz, z = ctx.saved_tensors
         return ctx.adjoint.solve(ctx.problem, z, fz, cotangent, ctx.report), None, None, None, None
+
+
+_equilibrium: Callable[..., Tensor] = _Equilibrium.apply  # torch gives `apply` no types

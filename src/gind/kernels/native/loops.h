@@ -20,9 +20,11 @@ INLINE REAL NAME(primitive)(REAL v, REAL s, int linear) {
   return near ? (REAL)-0.5 * log : size - log;
 }
 
-INLINE void NAME(fetch)(const REAL *y, const REAL *out, integer row, integer channels, integer first, integer width) {
+INLINE void NAME(fetch)(const REAL *y, const REAL *t, const REAL *out, integer row, integer channels, integer first,
+                        integer width) {
   for (integer c = 0; c < width; c += LINE / (integer)sizeof(REAL)) {
     __builtin_prefetch(y + row * channels + first + c, 0);
+    if (t != y) __builtin_prefetch(t + row * channels + first + c, 0);
     __builtin_prefetch(out + row * channels + first + c, 1);
   }
 }
@@ -65,7 +67,7 @@ INLINE void NAME(scatter)(int order, int linear, const REAL *y, const REAL *t, c
     for (integer c = 0; c < width; c++) here[c] = 0;
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
       const integer b = head[e] * channels + first;
-      NAME(fetch)(y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
+      NAME(fetch)(y, order ? t : y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
       NAME(move)(order, linear, width, weight ? weight[e] : 1, y + a, y + b, t + a, t + b, u + a, u + b, here, out + b);
     }
     for (integer c = 0; c < width; c++) out[a + c] += here[c];
@@ -108,7 +110,7 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
     const integer a = i * channels + first;
     for (integer c = 0; c < width; c++) here[c] = m1[c] = m2[c] = 0;
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
-      NAME(fetch)(y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
+      NAME(fetch)(y, y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
       const REAL *restrict yi = y + a, *restrict yj = y + head[e] * channels + first;
       REAL *restrict there = out + head[e] * channels + first;
       const REAL w = weight ? weight[e] : 1;
@@ -142,10 +144,10 @@ MOMENTS(moments_identity, 1, 1)
 MOMENTS(spread_tanh, 0, 0)
 MOMENTS(spread_identity, 1, 0)
 
-/* An edge moves c0 sigma' + 2 c1 sigma sigma' + c2 sigma, c the cotangents of the moments of its graph. */
-INLINE void NAME(moments_vjp)(int linear, const REAL *y, const REAL *cotangent, const integer *ptr,
-                              const integer *head, const REAL *weight, const integer *batch, REAL *out, integer nodes,
-                              integer channels, integer graphs, integer first, integer width) {
+/* An edge moves (dt + c0 + 2 c1 sigma) sigma' + c2 sigma, c the cotangents of the moments of its graph. */
+INLINE void NAME(flux_vjp)(int linear, const REAL *y, const REAL *t, const REAL *cotangent, const integer *ptr,
+                           const integer *head, const REAL *weight, const integer *batch, REAL *out, integer nodes,
+                           integer channels, integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK];
   NAME(clear)(out, nodes, channels, first, width);
@@ -156,13 +158,15 @@ INLINE void NAME(moments_vjp)(int linear, const REAL *y, const REAL *cotangent, 
     const REAL *restrict c1 = c0 + graphs * channels, *restrict c2 = c1 + graphs * channels;
     for (integer c = 0; c < width; c++) here[c] = 0;
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
-      NAME(fetch)(y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
-      const REAL *restrict yi = y + a, *restrict yj = y + head[e] * channels + first;
-      REAL *restrict there = out + head[e] * channels + first;
+      NAME(fetch)(y, t, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
+      const integer b = head[e] * channels + first;
+      const REAL *restrict yi = y + a, *restrict yj = y + b, *restrict ti = t + a, *restrict tj = t + b;
+      REAL *restrict there = out + b;
       const REAL w = weight ? weight[e] : 1;
       for (integer c = 0; c < width; c++) {
         const REAL s = NAME(sigma)(yj[c] - yi[c], linear);
-        const REAL q = w * ((c0[c] + 2 * c1[c] * s) * NAME(slope)(s, linear) + c2[c] * s);
+        const REAL pushed = tj[c] - ti[c] + c0[c] + 2 * c1[c] * s;
+        const REAL q = w * (pushed * NAME(slope)(s, linear) + c2[c] * s);
         there[c] += q;
         here[c] -= q;
       }
@@ -171,19 +175,19 @@ INLINE void NAME(moments_vjp)(int linear, const REAL *y, const REAL *cotangent, 
   }
 }
 
-#define MOMENTS_VJP(name, linear)                                                                                     \
-  void NAME(name)(const REAL *y, const REAL *cotangent, const integer *ptr, const integer *head, const REAL *weight,  \
-                  const integer *batch, REAL *out, integer nodes, integer channels, integer graphs, integer begin,    \
-                  integer end) {                                                                                      \
-    BLOCKS(NAME(moments_vjp)(linear, y, cotangent, ptr, head, weight, batch, out, nodes, channels, graphs, first,     \
-                             width))                                                                                  \
+#define FLUX_VJP(name, linear)                                                                                        \
+  void NAME(name)(const REAL *y, const REAL *t, const REAL *cotangent, const integer *ptr, const integer *head,       \
+                  const REAL *weight, const integer *batch, REAL *out, integer nodes, integer channels,               \
+                  integer graphs, integer begin, integer end) {                                                       \
+    BLOCKS(NAME(flux_vjp)(linear, y, t, cotangent, ptr, head, weight, batch, out, nodes, channels, graphs, first,     \
+                          width))                                                                                     \
   }
 
-MOMENTS_VJP(moments_vjp_tanh, 0)
-MOMENTS_VJP(moments_vjp_identity, 1)
+FLUX_VJP(flux_vjp_tanh, 0)
+FLUX_VJP(flux_vjp_identity, 1)
 
 #undef INLINE
 #undef BLOCKS
 #undef SCATTER
 #undef MOMENTS
-#undef MOMENTS_VJP
+#undef FLUX_VJP
