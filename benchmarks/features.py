@@ -62,6 +62,9 @@ class Transposed(torch.autograd.Function):
         return None, (replace(transposed, values[order]) @ grad.contiguous()).t(), None, None, None
 
 
+multiply: Callable[..., Tensor] = Transposed.apply  # torch gives `apply` no types
+
+
 def replace(x: Tensor, values: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
 
@@ -80,7 +83,7 @@ def alternatives(x: Tensor, weight: Tensor, p: float) -> dict[str, Run]:
             per_sample_weights=F.dropout(values, p),
             include_last_offset=True,
         ),
-        "MKL": lambda: Transposed.apply(F.dropout(values, p), weight, x, transposed, order),  # type: ignore[no-untyped-call]
+        "MKL": lambda: multiply(F.dropout(values, p), weight, x, transposed, order),
         "project": lambda: project(x, weight, dropout=p, training=True),
     }
 
@@ -93,7 +96,7 @@ def best_times(runs: dict[str, Run], weight: Tensor, rounds: int) -> dict[str, f
     for number, (name, run) in itertools.product(range(rounds + 1), runs.items()):
         weight.grad = None
         start = clock()
-        run().backward(grad)  # type: ignore[no-untyped-call]
+        torch.autograd.backward(run(), grad)
         if number > 0:  # the first round compiles and allocates
             best[name] = min(best[name], 1e3 * (clock() - start))
     return best

@@ -36,7 +36,10 @@ QUICK: dict[str, Any] = {
 }
 
 
-@parametrize_with_checks([GINDClassifier(**QUICK)])  # type: ignore[untyped-decorator]
+every_check: pytest.MarkDecorator = parametrize_with_checks([GINDClassifier(**QUICK)])  # scikit-learn has no types
+
+
+@every_check
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -37,7 +37,7 @@ _TRAINING = ("epochs", "patience", "lr", "weight_decay", "implicit_lr")  # field
 _ACCEPT: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
 
 
-class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GINDClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Node classification by the equilibrium of a graph diffusion, semi-supervised where labels are missing.
 
     hidden, layers       width of the model and number of its implicit layers

@@ -11,7 +11,7 @@ from training_problems import cycles_and_paths, two_blocks
 import gind
 from gind.baselines.cgs import CGS, _Links
 from gind.equilibrium import Stop
-from gind.experiments.keys import parse
+from gind.experiments.keys import keys_of, parse
 from gind.experiments.models import KINDS, ModelEntry, defaults
 from gind.graph import Graph
 from gind.train import FitOptions, Restarts
@@ -160,7 +160,7 @@ def test_training_lowers_the_loss(weights: Any) -> None:
 def test_defaults_are_keys_of_the_model_or_of_training() -> None:
     keys, options = ModelEntry(CGS).keys, dict(defaults("cgs", "mutag"))
     model = {k: parse(k, keys[k].type, options.pop(k), KINDS) for k in list(options) if k in keys}
-    fit = ModelEntry(FitOptions).keys  # type: ignore[arg-type]
+    fit = keys_of(FitOptions)
     assert FitOptions(**{k: parse(k, fit[k].type, v, KINDS) for k, v in options.items()}).schedule == Restarts()
     assert isinstance(ModelEntry(CGS).for_data("graph", 5, 3, model), CGS)
 

@@ -22,7 +22,7 @@ def embed(model: DGCNN, x: torch.Tensor, case: Case) -> np.ndarray:
     np.add.at(A, (case.edge_index[1].numpy(), case.edge_index[0].numpy()), weight)
     z, outputs = x.numpy(), []
     for conv in model.convs:
-        z = np.tanh(A @ z @ array(conv.weight).T / A.sum(axis=1, keepdims=True))  # type: ignore[arg-type]
+        z = np.tanh(A @ z @ array(conv.get_parameter("weight")).T / A.sum(axis=1, keepdims=True))
         outputs.append(z)
     return np.concatenate(outputs, axis=1)
 
@@ -63,7 +63,8 @@ def test_sort_pooling_and_the_cnn(nodes: int, k: int) -> None:
 
 def test_widths() -> None:
     model = DGCNN(7, 32, 2, k=19)
-    assert [tuple(conv.weight.shape) for conv in model.convs] == [(32, 7), (32, 32), (32, 32), (1, 32)]  # type: ignore[arg-type]
+    shapes = [tuple(conv.get_parameter("weight").shape) for conv in model.convs]
+    assert shapes == [(32, 7), (32, 32), (32, 32), (1, 32)]
     assert model.rows.kernel_size == model.rows.stride == (97,)
     assert model.dense.weight.shape == (128, 32 * 5)
 

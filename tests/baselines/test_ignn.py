@@ -41,7 +41,7 @@ def dense_symmetric(edges: Tensor, n: int, weight: Tensor | None = None) -> Tens
 def make(scale: float = 4.0, **options: Any) -> IGNN:
     torch.manual_seed(0)
     model = IGNN(5, 4, 3, **{"dropout": 0.0, "stop": TIGHT, **options}).double()
-    model.layers[0].W.data.mul_(scale)  # type: ignore[operator]
+    model.layers[0].get_parameter("W").data.mul_(scale)
     return model
 
 
@@ -140,7 +140,8 @@ def test_training_projects_in_place_and_evaluation_leaves_the_parameter() -> Non
         (in_training.sum() + model(X, EDGES).sum()).backward()
     for solution in solutions:
         assert solution.converged
-        assert max(float(solution.residual), float(solution.gradient.residual)) <= 1e-8  # type: ignore[arg-type]
+        assert solution.gradient.residual is not None
+        assert max(float(solution.residual), float(solution.gradient.residual)) <= 1e-8
 
 
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2, "skip": True, "normalize": False}], ids=["one", "two"])
@@ -161,7 +162,7 @@ def test_a_dead_node_does_not_drown_the_gradients() -> None:
     model, x = make(), X.clone()
     x[6] = 0  # isolated and without features: its equilibrium is 0
     model(x, EDGES).square().sum().backward()
-    assert all(float(p.grad.abs().max()) < 1e3 for p in model.parameters())  # type: ignore[union-attr]
+    assert all(p.grad is not None and float(p.grad.abs().max()) < 1e3 for p in model.parameters())
 
 
 @pytest.mark.parametrize("task", ["node", "graph"])

@@ -16,9 +16,9 @@ def problem(n: int = 30, seed: int = 0) -> tuple[Tensor, Tensor]:
     return torch.randn(n, 5, generator=generator), torch.randint(0, n, (2, 4 * n), generator=generator)
 
 
-def model(**options: object) -> gind.GIND:
+def model(**options: Any) -> gind.GIND:
     torch.manual_seed(1)
-    return gind.GIND(5, 8, 3, **options)  # type: ignore[arg-type]
+    return gind.GIND(5, 8, 3, **options)
 
 
 def test_watch_sees_every_solve_in_order_and_also_nested() -> None:

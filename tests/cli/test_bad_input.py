@@ -122,8 +122,8 @@ def nodes(*rows: str) -> Prepare:
 def without_tensor(path: str, name: str) -> Prepare:
     def change(place: Path) -> None:
         with safe_open(place / path, framework="pt") as file:
-            header = file.metadata()
-            kept = {key: file.get_tensor(key) for key in file.keys() if key != name}  # noqa: SIM118 (it is no dict)
+            header, keys = file.metadata(), file.keys()
+            kept = {key: file.get_tensor(key) for key in keys if key != name}
         save_file(kept, place / path, metadata=header)
 
     return change
@@ -132,7 +132,8 @@ def without_tensor(path: str, name: str) -> Prepare:
 def other_header(path: str, header: dict[str, str]) -> Prepare:
     def change(place: Path) -> None:
         with safe_open(place / path, framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (it is no dict)
+            keys = file.keys()
+            tensors = {key: file.get_tensor(key) for key in keys}
         save_file(tensors, place / path, metadata=header)
 
     return change

@@ -200,7 +200,8 @@ def scores_by_hand(model: torch.nn.Module, name: str) -> torch.Tensor:
         x = data.x
         if own:
             x = ((x.double() - x.double().mean(0)) / x.double().std(0, unbiased=False)).float()
-        return model(x, data.edge_index)  # type: ignore[no-any-return]
+        scores = model(x, data.edge_index)
+        return scores
 
 
 def test_predict_of_a_run_lies_in_the_run(place: Path) -> None:
@@ -215,7 +216,8 @@ def test_proven_labels_are_those_of_an_exact_solve(place: Path, tmp_path: Path) 
     model = load_artefact("own").model.double()
     assert isinstance(model, GIND)
     for layer in model.layers:
-        layer.stop = gind.Stop(1e-13, 5000)  # type: ignore[assignment]
+        assert isinstance(layer, Diffusion)
+        layer.stop = gind.Stop(1e-13, 5000)
     (data,) = read_graph("graph").graphs
     x = data.x.double()
     with torch.inference_mode():
@@ -369,7 +371,7 @@ def test_output_that_cannot_show_every_letter(place: Path, encoding: str, tmp_pa
     """Windows writes cp1252 to files and pipes."""
 
     def narrow() -> None:
-        sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115 (it stays open)
 
     child = Child(f"train graph {TINY} --model gind --out {tmp_path / 'run'}", tmp_path / "log", narrow)
     assert child.wait() == 0, child.log.read_text(encoding)
@@ -460,8 +462,8 @@ def test_every_key_can_be_set_to_its_default(model: str) -> None:
             assert not key.required, name
             printed = json.loads(json.dumps(plain(key.default, KINDS)))
             assert parse(name, key.type, printed, KINDS) == key.default
-            table = {"dataset": "karate", "model": {"name": model}}
-            table[section] = {**table.get(section, {}), name: printed}  # type: ignore[dict-item]
+            table: dict[str, Any] = {"dataset": "karate", "model": {"name": model}}
+            table[section] = {**table.get(section, {}), name: printed}
             spec = make_spec(table)
             assert make_spec(spec.table(), use_defaults=False).table() == spec.table()
 

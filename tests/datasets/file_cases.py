@@ -59,9 +59,11 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(ids, x.reshape(count, width), classes, y, split, edges, weight)
 
 
-def write_delimited(directory: Path, case: Case, delimiter: str = ",", suffix: str = "csv", **options: str) -> None:
+def write_delimited(
+    directory: Path, case: Case, delimiter: str = ",", suffix: str = "csv", encoding: str | None = None
+) -> None:
     def write(name: str, header: list[str], columns: list[list[str]]) -> None:
-        with open(directory / f"{name}.{suffix}", "w", newline="", **options) as file:  # type: ignore[call-overload]
+        with open(directory / f"{name}.{suffix}", "w", newline="", encoding=encoding) as file:
             writer = csv.writer(file, delimiter=delimiter)
             writer.writerow(header)
             writer.writerows(zip(*columns, strict=True))

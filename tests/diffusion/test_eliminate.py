@@ -9,6 +9,7 @@ from cases import GRAPHS, VARIANTS, as_numpy, make_input, make_layer, make_mask
 from oracle import oracle
 from problems import Ridge, random
 from torch.testing import assert_close
+from untyped import untyped
 
 import gind
 from gind.datasets import chains
@@ -99,4 +100,4 @@ def test_another_energy_is_refused() -> None:
 def test_what_is_no_preconditioner_is_refused_at_once() -> None:
     for options in (gind.NewtonCG, gind.Implicit):
         with pytest.raises(TypeError, match=r"Elimination \(call it\)"):
-            options(preconditioner=gind.Elimination)  # type: ignore[arg-type]
+            untyped(options)(preconditioner=gind.Elimination)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from cases import GRAPHS, make_input, make_layer
+from untyped import untyped
 
 import gind
 
@@ -23,17 +24,17 @@ CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "edge_index": (lambda: make_layer()(make_input(9), GRAPHS["star"].edge_index), TypeError, "from_edge_index"),
     "warm start": (lambda: make_layer()(make_input(9), GRAPH, z0=torch.zeros(2, 3)), ValueError, "z0"),
     "no channels": (lambda: gind.Diffusion(0), ValueError, "channels"),
-    "float channels": (lambda: gind.Diffusion(3.0), TypeError, "channels"),  # type: ignore[arg-type]
+    "float channels": (lambda: untyped(gind.Diffusion)(3.0), TypeError, "channels"),
     "flux_channels": (lambda: gind.Diffusion(3, -1), ValueError, "flux_channels"),
-    "activation": (lambda: gind.Diffusion(3, activation="relu"), ValueError, "'tanh', 'identity'"),  # type: ignore[arg-type]
-    "injection": (lambda: gind.Diffusion(3, injection="both"), ValueError, "shared"),  # type: ignore[arg-type]
-    "output": (lambda: gind.Diffusion(3, output="z"), ValueError, "flux"),  # type: ignore[arg-type]
-    "output norm": (lambda: gind.Diffusion(3, output_norm="all"), ValueError, "graph"),  # type: ignore[arg-type]
-    "a word for a number": (lambda: gind.Diffusion(3, K_norm="a"), ValueError, "K_norm"),  # type: ignore[arg-type]
-    "injection norm": (lambda: gind.Diffusion(3, injection_norm="graph"), ValueError, "False, True"),  # type: ignore[arg-type]
+    "activation": (lambda: untyped(gind.Diffusion)(3, activation="relu"), ValueError, "'tanh', 'identity'"),
+    "injection": (lambda: untyped(gind.Diffusion)(3, injection="both"), ValueError, "shared"),
+    "output": (lambda: untyped(gind.Diffusion)(3, output="z"), ValueError, "flux"),
+    "output norm": (lambda: untyped(gind.Diffusion)(3, output_norm="all"), ValueError, "graph"),
+    "a word for a number": (lambda: untyped(gind.Diffusion)(3, K_norm="a"), ValueError, "K_norm"),
+    "injection norm": (lambda: untyped(gind.Diffusion)(3, injection_norm="graph"), ValueError, "False, True"),
     "start of K": (lambda: gind.Diffusion(3, K_norm=0.0), ValueError, "K_norm"),
     "ratio": (lambda: gind.Elimination(1.0), ValueError, "ratio"),
-    "throw": (lambda: gind.Diffusion(3, throw="never"), ValueError, "ignore"),  # type: ignore[arg-type]
+    "throw": (lambda: untyped(gind.Diffusion)(3, throw="never"), ValueError, "ignore"),
     "dropout": (lambda: gind.Diffusion(3, dropout=1.0), ValueError, "dropout"),
     "gain": (lambda: gind.Diffusion(3, injection_gain=0.0), ValueError, "injection_gain"),
     "flux gain": (lambda: gind.Diffusion(3, flux_gain=-1.0), ValueError, "flux_gain"),
@@ -41,18 +42,18 @@ CALLS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "start": (lambda: gind.LiveNorm(start=float("nan")), ValueError, "start"),
     "factor": (lambda: gind.Row(factor=0.0), ValueError, "factor"),
     "init": (lambda: gind.GIND(-1, 3, 2, init="normal"), ValueError, "in_channels"),
-    "unknown init": (lambda: gind.GIND(2, 3, 2, init="zero"), ValueError, "normal"),  # type: ignore[arg-type]
-    "depth": (lambda: gind.GIND(2, 3, 2, depth="deep"), ValueError, "composition"),  # type: ignore[arg-type]
+    "unknown init": (lambda: untyped(gind.GIND)(2, 3, 2, init="zero"), ValueError, "normal"),
+    "depth": (lambda: untyped(gind.GIND)(2, 3, 2, depth="deep"), ValueError, "composition"),
     "alpha": (lambda: gind.Diffusion(3, alpha=0.5), ValueError, r"Picard\(alpha\)"),
-    "scaling": (lambda: gind.Diffusion(3, scaling="row"), TypeError, "Scaling"),  # type: ignore[arg-type]
-    "solver": (lambda: gind.Diffusion(3, solver=gind.Picard), TypeError, "Solver"),  # type: ignore[arg-type]
-    "stop": (lambda: gind.Diffusion(3, stop=1e-3), TypeError, "Stop"),  # type: ignore[arg-type]
-    "adjoint": (lambda: gind.Diffusion(3, adjoint="implicit"), TypeError, "Adjoint"),  # type: ignore[arg-type]
-    "edge_norm": (lambda: gind.Diffusion(3, edge_norm="layer"), TypeError, "EdgeNorm"),  # type: ignore[arg-type]
-    "regularizer": (lambda: gind.Diffusion(3, regularizer=0.1), TypeError, "Laplacian"),  # type: ignore[arg-type]
+    "scaling": (lambda: untyped(gind.Diffusion)(3, scaling="row"), TypeError, "Scaling"),
+    "solver": (lambda: untyped(gind.Diffusion)(3, solver=gind.Picard), TypeError, "Solver"),
+    "stop": (lambda: untyped(gind.Diffusion)(3, stop=1e-3), TypeError, "Stop"),
+    "adjoint": (lambda: untyped(gind.Diffusion)(3, adjoint="implicit"), TypeError, "Adjoint"),
+    "edge_norm": (lambda: untyped(gind.Diffusion)(3, edge_norm="layer"), TypeError, "EdgeNorm"),
+    "regularizer": (lambda: untyped(gind.Diffusion)(3, regularizer=0.1), TypeError, "Laplacian"),
     "eta": (lambda: gind.Laplacian(-1.0), ValueError, "eta"),
-    "flavor": (lambda: gind.FrozenNorm("batch"), ValueError, "flavor"),  # type: ignore[arg-type]
-    "place": (lambda: gind.LiveNorm("layer", "inside"), ValueError, "place"),  # type: ignore[arg-type]
+    "flavor": (lambda: untyped(gind.FrozenNorm)("batch"), ValueError, "flavor"),
+    "place": (lambda: untyped(gind.LiveNorm)("layer", "inside"), ValueError, "place"),
     "orientation": (lambda: make_layer(scaling=gind.OutDegree())(make_input(9), GRAPH), ValueError, "directed=True"),
 }
 

@@ -107,7 +107,11 @@ def test_an_empty_block_is_no_obstacle(solver: Solver) -> None:
 def test_plain_maps_in_a_batch(solver: Solver) -> None:
     index = torch.tensor([1, 0, 2, 0, 1, 2, 2])
     A = [random(n, n, seed=n, norm=norm) for n, norm in ((2, 0.3), (2, 0.6), (3, 0.9))]
-    fn = Batch([lambda z, a=a: torch.tanh(a @ z + 1) for a in A], index)  # type: ignore[misc]
+
+    def update(a: Tensor) -> Map:
+        return lambda z: torch.tanh(a @ z + 1)
+
+    fn = Batch([update(a) for a in A], index)
     solution = fixed_point(
         fn, torch.zeros(7, 2, dtype=F64), solver=solver, stop=Stop(1e-9, 300), inner=Blocks(index, 3)
     )

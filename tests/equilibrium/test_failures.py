@@ -24,6 +24,7 @@ from gind.equilibrium import (
     Unrolled,
     fixed_point,
 )
+from gind.equilibrium.solution import Throw
 
 F64 = torch.float64
 FOR_ANY_MAP: list[Solver] = [Picard(), Anderson(), Broyden()]
@@ -71,11 +72,11 @@ def test_ignore_is_silent() -> None:
 
 
 @pytest.mark.parametrize("throw", ["raise", "warn", "ignore"])
-def test_success_is_silent(throw: str) -> None:
+def test_success_is_silent(throw: Throw) -> None:
     case = quadratic(F64)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        solution = fixed_point(case.fn, case.z0, stop=Stop(1e-8), throw=throw)  # type: ignore[arg-type]
+        solution = fixed_point(case.fn, case.z0, stop=Stop(1e-8), throw=throw)
     assert solution.converged
     assert str(solution).startswith(f"The solve reached the tolerance in {solution.steps} steps")
 

@@ -68,7 +68,8 @@ def test_a_backward_solve_that_falls_short_says_so(make: type[Plain]) -> None:
     with pytest.warns(ConvergenceWarning, match=r"gradient.* in 1 steps.*Implicit\(Stop"):
         torch.autograd.backward(solution.value.square().sum())
     assert solution.gradient.status is Status.MAX_STEPS
-    assert float(solution.gradient.residual) > 1e-12  # type: ignore[arg-type]
+    assert solution.gradient.residual is not None
+    assert float(solution.gradient.residual) > 1e-12
 
 
 @pytest.mark.filterwarnings("ignore::gind.equilibrium.ConvergenceWarning")
@@ -104,7 +105,8 @@ def test_the_reported_residual_of_a_plain_map_is_the_true_one() -> None:
     (u,) = torch.autograd.grad(solution.value, b, g)
     true = float((u - A.mT @ u - g).norm() / g.norm())
     assert solution.gradient.status is Status.CONVERGED
-    assert_close(float(solution.gradient.residual), true, rtol=1e-6, atol=1e-12)  # type: ignore[arg-type]
+    assert solution.gradient.residual is not None
+    assert_close(float(solution.gradient.residual), true, rtol=1e-6, atol=1e-12)
     assert true <= adjoint.stop.tol
 
 

@@ -75,7 +75,7 @@ def test_a_preconditioner_changes_the_way_and_not_the_answer(n: int, seed: int) 
 
 def test_blocks_are_solved_each_with_its_own_tolerance() -> None:
     parts = [definite(3, largest, seed) for seed, largest in enumerate((3.0, 30.0, 300.0))]
-    batch = Batch([lambda u, a=a: a @ u for a in parts], INDEX)  # type: ignore[misc]
+    batch = Batch([functools.partial(torch.matmul, a) for a in parts], INDEX)
     rhs = random(9, 2, seed=5)
     tol = torch.tensor([1e-1, 1e-6, 1e-12], dtype=F64)
     x, residual, _ = conjugate_gradients(batch, rhs, Blocks(INDEX, 3), tol, 100)
@@ -109,7 +109,7 @@ def test_a_zero_right_hand_side_takes_no_step() -> None:
 
 def test_a_zero_block_among_others() -> None:
     parts = [definite(3, 10.0, seed) for seed in range(3)]
-    batch = Batch([lambda u, a=a: a @ u for a in parts], INDEX)  # type: ignore[misc]
+    batch = Batch([functools.partial(torch.matmul, a) for a in parts], INDEX)
     rhs = torch.where((INDEX == 1)[:, None], 0.0, random(9, 2))
     x, residual, _ = conjugate_gradients(batch, rhs, Blocks(INDEX, 3), 1e-12, 50)
     assert float(residual[1]) == 0.0

@@ -9,6 +9,7 @@ from cases import GRAPHS, make_input
 from torch.testing import assert_close
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
+from untyped import untyped
 
 import gind
 
@@ -113,9 +114,9 @@ def test_warm_start_of_a_stack() -> None:
 
 
 BAD: dict[str, tuple[Any, type[Exception], str]] = {
-    "task": (lambda: gind.GIND(3, 4, 2, task="edge"), ValueError, "'node', 'graph'"),  # type: ignore[arg-type]
-    "head": (lambda: gind.GIND(3, 4, 2, head="deep"), ValueError, "'linear', 'mlp'"),  # type: ignore[arg-type]
-    "pooling": (lambda: gind.GIND(3, 4, 2, pooling="min"), ValueError, "'sum'"),  # type: ignore[arg-type]
+    "task": (lambda: untyped(gind.GIND)(3, 4, 2, task="edge"), ValueError, "'node', 'graph'"),
+    "head": (lambda: untyped(gind.GIND)(3, 4, 2, head="deep"), ValueError, "'linear', 'mlp'"),
+    "pooling": (lambda: untyped(gind.GIND)(3, 4, 2, pooling="min"), ValueError, "'sum'"),
     "layers": (lambda: gind.GIND(3, 4, 2, 0), ValueError, "num_layers"),
     "dropout": (lambda: gind.GIND(3, 4, 2, dropout=-0.1), ValueError, "dropout"),
     "unknown": (lambda: gind.GIND(3, 4, 2, solvr=None), TypeError, "solvr"),

@@ -1,6 +1,8 @@
 """APPNP (Gasteiger et al., 2019), on PyG's `APPNP`."""
 
 import itertools
+from collections.abc import Iterable
+from typing import cast
 
 from torch import Tensor, nn
 from torch_geometric.nn.conv import appnp
@@ -49,8 +51,8 @@ class APPNP(nn.Module):
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
-        first, *rest = self.layers
-        z = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
+        first, *rest = cast(Iterable[nn.Linear], self.layers)
+        z = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)
         for layer in rest:
             z = layer(dropout(z.relu(), self.dropout, self.training))
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)

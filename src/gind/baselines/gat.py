@@ -37,11 +37,12 @@ class GAT(nn.Module):
             )
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels * heads] * (num_layers - 1)]
-        self.convs = nn.ModuleList(GATConv(width, hidden_channels, heads, dropout=dropout) for width in widths[:-1])
-        self.convs.append(GATConv(widths[-1], out_channels, out_heads, concat=False, dropout=dropout))
+        convs = [GATConv(width, hidden_channels, heads, dropout=dropout) for width in widths[:-1]]
+        convs.append(GATConv(widths[-1], out_channels, out_heads, concat=False, dropout=dropout))
+        self.convs = nn.ModuleList(convs)
         # the first linear map is done by `project`, which takes sparse features
-        self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
-        self.convs[0].lin = nn.Identity()
+        self.first = convs[0].lin
+        convs[0].lin = nn.Identity()
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
@@ -49,8 +50,7 @@ class GAT(nn.Module):
         """Scores (nodes, out_channels)."""
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)
         edges = graph.keep("edges", lambda: torch.stack([graph.tail, graph.head]))
-        weight: Tensor = self.first.weight  # type: ignore[assignment]
-        hidden = project(x, weight, dropout=self.dropout, training=self.training)
+        hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)
         for number, conv in enumerate(self.convs):
             if number:
                 hidden = dropout(F.elu(hidden), self.dropout, self.training)

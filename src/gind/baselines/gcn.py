@@ -28,17 +28,17 @@ class GCN(nn.Module):
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.convs = nn.ModuleList(Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths))
+        convs = [Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths)]
+        self.convs = nn.ModuleList(convs)
         # the first linear map is done by `project`, which takes sparse features
-        self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
-        self.convs[0].lin = nn.Identity()
+        self.first = convs[0].lin
+        convs[0].lin = nn.Identity()
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
-        weight: Tensor = self.first.weight  # type: ignore[assignment]
-        hidden = project(x, weight, dropout=self.dropout, training=self.training)
+        hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)
         matrix = propagation(neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected), hidden.dtype)
         for number, conv in enumerate(self.convs):
             if number:

@@ -1,7 +1,7 @@
 """IGNN (Gu et al., 2020): an equilibrium that a constraint on W makes unique."""
 
 import math
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -143,8 +143,8 @@ class IGNN(nn.Module):
         for number, layer in enumerate(self.layers):
             z = layer(x, A, inner)
             if self.skips is not None:
-                skip = self.skips[number]
-                z = F.elu(z + project(x, skip.weight, skip.bias))  # type: ignore[arg-type]
+                skip = cast(nn.Linear, self.skips[number])
+                z = F.elu(z + project(x, skip.weight, skip.bias))
             x = z
         if self.task == "graph":
             x = pool(x, graph, self.pooling)

@@ -37,10 +37,11 @@ class JKNet(nn.Module):
             raise ValueError(f"`jump` must be 'cat', 'max' or 'lstm', got {jump!r}.")
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels] * num_layers]
-        self.convs = nn.ModuleList(Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths))
+        convs = [Convolution(a, b, normalize=False) for a, b in itertools.pairwise(widths)]
+        self.convs = nn.ModuleList(convs)
         # the first linear map is done by `project`, which takes sparse features
-        self.first: nn.Module = self.convs[0].lin  # type: ignore[assignment]
-        self.convs[0].lin = nn.Identity()
+        self.first = convs[0].lin
+        convs[0].lin = nn.Identity()
         self.jump = JumpingKnowledge(jump, hidden_channels, num_layers)
         self.head = nn.Linear(hidden_channels * (num_layers if jump == "cat" else 1), out_channels)
 
@@ -49,8 +50,7 @@ class JKNet(nn.Module):
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)
-        weight: Tensor = self.first.weight  # type: ignore[assignment]
-        hidden = project(x, weight, dropout=self.dropout, training=self.training)
+        hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)
         matrix = propagation(graph, hidden.dtype)
         layers: list[Tensor] = []
         for conv in self.convs:

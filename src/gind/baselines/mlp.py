@@ -1,7 +1,8 @@
 """MLP: the honest floor, which does not see the graph."""
 
 import itertools
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -25,8 +26,8 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any = None, edge_weight: Any = None, batch: Any = None) -> Tensor:
         """Scores (nodes, out_channels)."""
-        first, *rest = self.layers
-        hidden = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)  # type: ignore[arg-type]
+        first, *rest = cast(Iterable[nn.Linear], self.layers)
+        hidden = project(x, first.weight, first.bias, dropout=self.dropout, training=self.training)
         for layer in rest:
             hidden = layer(dropout(hidden.relu(), self.dropout, self.training))
         return hidden

@@ -68,7 +68,8 @@ def doctor(console: Console, data: Path | None) -> None:
     for name, version in versions().items():
         table.add_row(name, version)
     table.add_row("processors", str(os.cpu_count()))
-    table.add_row("numba threads", str(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    config: Any = numba.config  # numba fills it when it is imported: its names have no types
+    table.add_row("numba threads", str(config.NUMBA_NUM_THREADS))
     table.add_row("kernels on cpu", implementation("cpu"))
     for module, reason in why_not("cpu").items():
         table.add_row("", escape(f"not {module}: {reason}"))

@@ -115,7 +115,7 @@ class Graph:
             )
 
         def build() -> Graph:
-            coo: Tensor = adjacency.detach().to_sparse_coo()  # type: ignore[no-untyped-call]
+            coo = adjacency.detach().to_sparse()
             # not coalesced: repeats add up here as well
             edges = check_edges(coo._indices(), adjacency.shape[0], coo._values(), batch)
             return cls._build(edges, directed, check_num_graphs(None, edges.batch))

@@ -7,14 +7,14 @@ import signal
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gind.experiments import Spec, validate
 from gind.experiments.worker import become_worker
 
 __all__ = ["Result", "Worker", "wait_for_any"]
 
-START = "spawn"
+START: Final = "spawn"
 
 
 class Result(NamedTuple):
@@ -32,7 +32,7 @@ class Worker:
         context = multiprocessing.get_context(START)
         self.connection, other = context.Pipe()
         # a daemon ends with us; if we are killed, it ends itself
-        self._process = context.Process(target=_serve, args=(other, root), daemon=True)  # type: ignore[attr-defined]
+        self._process = context.Process(target=_serve, args=(other, root), daemon=True)
         self._process.start()
         other.close()
 
