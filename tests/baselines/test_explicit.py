@@ -26,6 +26,7 @@ from gind.baselines.jknet import JKNet
 from gind.baselines.propagate import neighbors, propagation
 from gind.baselines.sage import SAGE
 from gind.baselines.sgc import SGC
+from gind.train import FitOptions, make_optimizer
 from gind.train.loop import implicit_parameters
 
 N, CHANNELS, HIDDEN, CLASSES = 9, 5, 4, 3
@@ -153,6 +154,14 @@ def test_convolutions_of_gcnii_may_have_their_own_group() -> None:
     assert implicit_parameters(make(GCNII, num_layers=2)) == []
     model: Any = make(GCNII, num_layers=2, own_group=True)
     assert len(implicit_parameters(model)) == len(list(model.convs.parameters())) == 2
+
+
+def test_appnp_decays_the_weights_of_its_first_layer_alone() -> None:
+    model: Any = make(APPNP, num_layers=3)
+    first, second = make_optimizer(model, FitOptions(weight_decay=0.1, implicit_weight_decay=0.0)).param_groups
+    assert [id(p) for p in first["params"]] == [id(model.layers[0].weight)]
+    assert (first["weight_decay"], second["weight_decay"]) == (0.1, 0.0)
+    assert len(second["params"]) == 5
 
 
 def test_weights_and_loops_are_those_of_pyg() -> None:

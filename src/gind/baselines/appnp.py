@@ -21,7 +21,10 @@ class APPNP(nn.Module):
     """Predict, then propagate: Z⁰ = MLP(X), Zᵏ⁺¹ = (1 - α) Â Zᵏ + α Z⁰, and Zᴷ are the scores.
 
     The MLP has `num_layers` layers with ReLU between and dropout before each. Dropout of Â is left out: PyG's layer
-    drops out of what it has dropped out of before (issue 10783). The authors decay only the first layer's weights.
+    drops out of what it has dropped out of before (issue 10783).
+
+    The authors decay the weights of the first layer only. The others are the second group of the optimizer, whose
+    options are `implicit_lr` and `implicit_weight_decay`.
     """
 
     def __init__(
@@ -46,6 +49,10 @@ class APPNP(nn.Module):
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.propagate = _Propagate(steps, alpha, dropout=0.0, normalize=False)
+
+    def implicit_parameters(self) -> list[nn.Parameter]:
+        """What the optimizer keeps as its second group: all but the weights of the first layer."""
+        return list(self.layers.parameters())[1:]
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
