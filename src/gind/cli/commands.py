@@ -33,7 +33,7 @@ from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.kernels.allocator import keep_memory
-from gind.train import Observer, TensorBoard, show_progress
+from gind.train import Observer, TensorBoard, Watched, show_progress
 
 if TYPE_CHECKING:  # draws figures, which no other command needs
     from gind.cli.reproduction import ReportRequest, ReproduceRequest
@@ -125,9 +125,10 @@ def train(request: Request) -> None:
 
 def _train(request: Request, spec: Spec, directory: Path) -> Outcome:
     screens.announce(console, spec, directory)
-    observers: list[Observer] = [] if request.quiet else [show_progress(console)]
+    watched: Watched = "test" if spec.data.protocol == "paper" else "val"
+    observers: list[Observer] = [] if request.quiet else [show_progress(console, watched)]
     if request.tensorboard:
-        observers.append(TensorBoard(directory / "tensorboard"))
+        observers.append(TensorBoard(directory / "tensorboard", watched))
     outcome = run(
         spec,
         directory,

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gind.experiments.protocol import CHOICES
 from gind.reports import Collection, Comparison, Line, Row
 
 __all__ = ["comparisons", "written"]
@@ -34,6 +35,8 @@ def comparisons(console: Console, collection: Collection, tables: Sequence[Compa
         "~: splits are missing; !: settings or versions differ between splits.",
         highlight=False,
     )
+    for model in dict.fromkeys(row.model for row in collection.rows if row.protocol == "paper"):
+        console.print(f"{escape(model)}: {CHOICES['paper']}.", highlight=False)
     _missing(console, collection)
 
 

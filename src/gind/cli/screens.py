@@ -16,6 +16,11 @@ from gind.experiments.grid import Finished, Sheet
 
 __all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "results"]
 
+_PAPER = """\
+Protocol "paper": every graph outside of the test fold trains, none validates, and the test part is evaluated after \
+every epoch. The report over all folds takes the epoch with the best mean test accuracy, so test labels choose it. The \
+weights here are those of the last epoch."""
+
 
 def announce(console: Console, spec: Spec, directory: Path) -> None:
     """The line before a training."""
@@ -25,6 +30,8 @@ def announce(console: Console, spec: Spec, directory: Path) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if spec.data.protocol == "paper":
+        console.print(f"[yellow]{_PAPER}[/]", highlight=False, soft_wrap=True)
 
 
 def results(console: Console, outcomes: Sequence[Outcome]) -> None:
@@ -37,7 +44,7 @@ def results(console: Console, outcomes: Sequence[Outcome]) -> None:
         table.add_row(
             report["model"],
             "-" if report["test"] is None else f"{report['test'][metric]:.4f}",
-            f"{report['validation'][metric]:.4f}",
+            "-" if report["validation"] is None else f"{report['validation'][metric]:.4f}",
             str(report["training"]["epochs"]),
             f"{report['seconds']:.1f}",
         )

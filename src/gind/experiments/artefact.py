@@ -1,7 +1,7 @@
 """The directory of a run: what lies in it, and how a trained model comes out of it again.
 
 config.toml             the Spec, and under [trained] what the model was built for
-weights.safetensors     the best weights on validation
+weights.safetensors     the best weights on validation (protocol "paper", which has none: the last)
 report.json             results, certificate, versions, seconds
 metrics.jsonl           a line per epoch
 checkpoint.safetensors  where training stands, for --resume
@@ -10,6 +10,7 @@ checkpoint.safetensors  where training stands, for --resume
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ __all__ = ["Artefact", "load_artefact", "save_weights", "write_config", "write_j
 
 CONFIG, WEIGHTS, REPORT = "config.toml", "weights.safetensors", "report.json"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
+
+# not within a text, where a line break is written \n
+_NUMBERS = re.compile(r"\[\n([-+.,\deE\s]+)\n\s*\]")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -148,9 +152,11 @@ def load_artefact(directory: str | Path) -> Artefact:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """A JSON file, atomically; numbers that are not finite become null."""
+    """A JSON file, atomically; numbers that are not finite become null. A list of numbers stands in one line."""
+    text = json.dumps(_finite(content), indent=2)
+    text = _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
     with write_atomically(path) as temporary:
-        temporary.write_text(json.dumps(_finite(content), indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def _finite(value: Any) -> Any:

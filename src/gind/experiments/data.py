@@ -16,7 +16,7 @@ __all__ = ["DataOptions", "dataset_name", "load_data", "prepare"]
 
 @dataclasses.dataclass(frozen=True)
 class DataOptions:
-    """How the data is prepared; None is the dataset's own way."""
+    """How the data is prepared and shared out; None is the dataset's own way."""
 
     features: Literal["raw", "row", "standard"] | None = None
     """raw, rows that sum to 1, or columns of mean 0 and deviation 1 (own graphs with dense features: standard)"""
@@ -24,6 +24,8 @@ class DataOptions:
     """of the features and the model (single: 32 bit); long range with strong K needs double"""
     splits: Literal["published", "random", "kfold"] | None = None
     """which splits `split` counts"""
+    protocol: Literal["honest", "paper"] = "honest"
+    """of graph classification; "paper" looks at test labels after every epoch (protocol.py)"""
     fractions: tuple[int | float, int | float, int | float] | None = None
     """train, validation and test share of random splits; whole numbers are numbers of nodes"""
     folds: int | None = None
@@ -49,7 +51,8 @@ def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, re
     """The dataset of a name or a path, features as the source has them."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     features = given.pop("features", None)
-    given.pop("precision", None)
+    for name in ("precision", "protocol"):  # no matter of loading
+        given.pop(name, None)
     if is_graph_path(dataset):
         for name in given:
             if name not in ("fractions", "label"):

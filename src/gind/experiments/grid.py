@@ -69,6 +69,12 @@ class Cell:
         run = {"dataset": self.dataset, "split": self.split, "seed": self.seed, "model": {"name": self.model}}
         return combine([run, nested(self.keys)])
 
+    @property
+    def protocol(self) -> str:
+        """What chooses its epoch, see protocol.py."""
+        keys = dict(self.keys)
+        return str(keys.get("protocol", keys.get("data.protocol", "honest")))
+
     def mismatch(self, report: Mapping[str, Any]) -> str:
         """What shows that a report is of another run; nothing if it is of this one. Only keys of the sheet count."""
         config = report.get("config")
@@ -77,6 +83,10 @@ class Cell:
         here = (self.dataset, self.model, self.split, self.seed)
         if there != here:
             return f"this is the report of {_words(there)}, but lies where that of {_words(here)} belongs"
+        data = config.get("data")
+        protocol = data.get("protocol", "honest") if isinstance(data, Mapping) else "honest"
+        if protocol != self.protocol:  # also where the sheet says nothing: test labels must not choose unsaid
+            return f"this is the report of a run with protocol {protocol!r}, not {self.protocol!r}"
         other = other_key(self.table, nested(self.keys), config) if self.keys else ""
         return other and f"this is the report of a run with other keys than the sheet's: {other}"
 
@@ -102,10 +112,10 @@ class Sheet:
         return isinstance(report, dict) and not cell.mismatch(report)
 
     def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
-        """The cells of these datasets, models and splits; an empty choice means all."""
+        """The cells of these datasets, models (or systems: a variant alone) and splits; an empty choice means all."""
         for what, chosen, there in (
             ("dataset", datasets, {cell.dataset for cell in self.cells}),
-            ("model", models, {cell.model for cell in self.cells}),
+            ("model", models, {name for cell in self.cells for name in (cell.model, cell.system)}),
         ):
             for name in chosen:
                 if name not in there:
@@ -118,7 +128,7 @@ class Sheet:
             cell
             for cell in self.cells
             if (not datasets or cell.dataset in datasets)
-            and (not models or cell.model in models)
+            and (not models or cell.model in models or cell.system in models)
             and (not splits or cell.split in splits)
         )
         return dataclasses.replace(self, cells=kept)

@@ -16,6 +16,7 @@ from gind.diffusion import Diffusion
 from gind.equilibrium import ConvergenceWarning
 from gind.experiments.artefact import Artefact
 from gind.experiments.data import load_data, prepare
+from gind.experiments.protocol import parts_of
 from gind.experiments.run import certificate_table, certify_part, whole_parts
 from gind.experiments.setup import BATCH
 from gind.features import encode
@@ -49,10 +50,10 @@ def open_data(artefact: Artefact, dataset: str | None, root: str | Path | None, 
 
 
 def evaluate_run(artefact: Artefact, dataset: Dataset, split: int) -> dict[str, Any]:
-    """Metric and loss on each part of a split."""
+    """Metric and loss on each part of a split, as the protocol of the run shares it out."""
     if not dataset.splits:
         raise DataError(f"{dataset.name} has no labels to evaluate on.")
-    parts = dataset.split(split)
+    parts = parts_of(dataset.split(split), artefact.spec.data.protocol)
     result: dict[str, Any] = {"dataset": dataset.name, "split": split}
     for name in ("train", "val", "test"):
         index = getattr(parts, name)

@@ -28,6 +28,7 @@ from gind.experiments.artefact import (
     write_config,
     write_json,
 )
+from gind.experiments.protocol import DIGITS
 from gind.experiments.setup import BATCH, set_up
 from gind.experiments.smoothness import score_energy
 from gind.experiments.spec import Spec
@@ -67,7 +68,7 @@ def run(
     and there is no report. `threads` are those to compute with; None lets the size of the problem decide.
     """
     directory = Path(directory)
-    ready = set_up(spec, root)  # refuses before anything is written, or overwritten
+    ready = set_up(spec, root, test_curve=True)  # refuses before anything is written, or overwritten
     dataset, split, model = ready.dataset, ready.split, ready.model
     with _own(directory), ready.threads(threads):
         _enter(directory, spec, resume, overwrite)
@@ -81,7 +82,7 @@ def run(
                 checkpoint=directory / CHECKPOINT,
                 checkpoint_every=checkpoint_every,
                 resume=resume,
-                observers=[MetricsFile(directory / METRICS), *observers],
+                observers=[MetricsFile(directory / METRICS, ready.problem.watched), *observers],
             )
         except (ConvergenceError, FloatingPointError) as error:
             raise RunError(str(error)) from error
@@ -172,13 +173,14 @@ def _report(
     test = None
     if len(split.test):
         test = evaluate(model, make_parts(dataset, split.test, BATCH), dataset.task, dataset.metric)
+    chosen = trained.watched == "val"
     return {
         "dataset": dataset.name,
         "model": spec.model,
         "split": spec.split,
         "seed": spec.seed,
         "test": None if test is None else {dataset.metric: test.value, "loss": test.loss},
-        "validation": {dataset.metric: trained.best_value, "loss": trained.best_loss},
+        "validation": {dataset.metric: trained.best_value, "loss": trained.best_loss} if chosen else None,
         "majority": _majority(dataset, split),
         "certificate": None if certificate is None else certificate_table(certificate),
         "dirichlet": score_energy(model, whole_parts(dataset)[0]) if dataset.task == "node" else None,
@@ -192,6 +194,8 @@ def _report(
         "seconds": trained.seconds,
         "versions": versions(),
         "config": spec.table(),
+        # c_f of the paper's protocol
+        **({} if chosen else {"curve": [round(record.val, DIGITS) for record in trained.history]}),
     }
 
 

@@ -12,6 +12,7 @@ from gind.datasets import Dataset, Split
 from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
+from gind.experiments.protocol import check_protocol, parts_of
 from gind.experiments.spec import Spec
 from gind.train import FitReport, Problem, check_fit, fit
 
@@ -28,6 +29,7 @@ class Setup:
     dataset: Dataset
     """features prepared"""
     split: Split
+    """as the protocol shares it out"""
     statistics: dict[str, Tensor]
     """mean and scale of the features, where they were standardized"""
     model: nn.Module
@@ -49,14 +51,21 @@ class Setup:
             torch.set_num_threads(before)
 
 
-def set_up(spec: Spec, root: str | Path | None = None) -> Setup:
-    """Load the data and build the model; whatever does not fit together is refused."""
+def set_up(spec: Spec, root: str | Path | None = None, *, test_curve: bool = False) -> Setup:
+    """Load the data and build the model; whatever does not fit together is refused.
+
+    Only with `test_curve` may a Spec of the paper's protocol have a problem that shows the test labels.
+    """
+    paper = spec.data.protocol == "paper"
+    if paper and not test_curve:
+        raise ConfigError('Settings are compared on validation, which protocol "paper" does not have. Leave it out.')
     dataset = load_data(spec.dataset, root, spec.data)
-    split = dataset.split(spec.split)
+    check_protocol(dataset, spec.data)
+    split = parts_of(dataset.split(spec.split), spec.data.protocol)
     dataset, statistics = prepare(dataset, spec.data)
     _check_task(spec, dataset)
     model = build_model(spec, dataset)
-    problem = Problem.of(dataset, split, BATCH)
+    problem = (Problem.watching_test if paper else Problem.of)(dataset, split, BATCH)
     check_fit(model, problem, spec.train)
     hidden = spec.model_options.get("hidden", model_entry(spec.model).hidden)
     return Setup(dataset, split, statistics, model, problem, hidden)

@@ -68,6 +68,7 @@ def make_spec(table: Mapping[str, Any], *, use_defaults: bool = True) -> Spec:
     dataset = given["top"].get("dataset")
     if not isinstance(dataset, str):
         raise ConfigError("No dataset is named. Give its name or a directory.")
+    asked = given["train"].get("patience", 0)
     if use_defaults:
         # a file of defaults may name any key; what the user says goes over it
         below = _sorted(defaults(name, dataset_name(dataset)), keys)
@@ -76,6 +77,10 @@ def make_spec(table: Mapping[str, Any], *, use_defaults: bool = True) -> Spec:
         section: {key: _value(keys[section][key], key, value) for key, value in given[section].items()}
         for section in _SECTIONS
     }
+    if parsed["data"].get("protocol") == "paper":
+        if asked != 0:
+            raise ConfigError(f'protocol "paper" trains all epochs: patience must be 0, got {asked!r}. Leave it out.')
+        parsed["train"]["patience"] = 0
     try:
         return Spec(
             dataset,

@@ -14,6 +14,7 @@ import numpy as np
 
 from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Cell, Sheet
+from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
 
 __all__ = ["Collection", "Convergence", "Row", "Single", "Statistic", "collect"]
@@ -52,7 +53,7 @@ class Convergence:
 
 @dataclasses.dataclass(frozen=True)
 class Single:
-    """One run of a row."""
+    """One run of a row; in the paper's protocol at the epoch that all runs of the row choose together."""
 
     split: int
     seed: int
@@ -70,7 +71,8 @@ class Row:
     """with its variant: the name of the system"""
     metric: str
     test: Statistic
-    validation: Statistic
+    validation: Statistic | None
+    """None in the paper's protocol, where nothing validates"""
     majority: float | None
     """accuracy in percent of the most frequent class of the training part, mean over the runs"""
     runs: int
@@ -90,6 +92,10 @@ class Row:
     """mean Dirichlet energy of the scores, where the runs have it"""
     timing: Timing | None
     """of the first run, where systems took turns"""
+    protocol: str = "honest"
+    """what chose the epochs, see `gind.experiments.protocol`"""
+    folds: int = 0
+    """in the paper's protocol: how many different splits it needs"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
 
@@ -154,12 +160,14 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
             f"The reports of {first.cell.system} on {first.cell.dataset} have different metrics: {', '.join(metrics)}."
         )
     majority = [report.majority for report in reports if report.majority is not None]
+    tests, folds, about = _tests(reports)
+    validations = [report.validation for report in reports if report.validation is not None]
     return Row(
         dataset=first.cell.dataset,
         model=first.cell.system,
         metric=first.metric,
-        test=Statistic.of([report.test for report in reports]),
-        validation=Statistic.of([report.validation for report in reports]),
+        test=Statistic.of(tests),
+        validation=Statistic.of(validations) if validations else None,
         majority=Statistic.of(majority).mean if majority else None,
         runs=len(reports),
         splits=len({report.cell.split for report in reports}),
@@ -168,11 +176,36 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         direct=first.direct,
         seconds=math.fsum(report.seconds for report in reports),
         settings=first.settings,
-        singles=tuple(Single(r.cell.split, r.cell.seed, 100 * r.test, r.seconds) for r in reports),
+        singles=tuple(
+            Single(report.cell.split, report.cell.seed, 100 * test, report.seconds)
+            for report, test in zip(reports, tests, strict=True)
+        ),
         dirichlet=_mean([report.dirichlet for report in reports]),
         timing=first.timing,
-        notes=_notes(reports),
+        protocol=first.cell.protocol,
+        folds=folds,
+        notes=(*about, *_notes(reports)),
     )
+
+
+def _tests(reports: Sequence[Report]) -> tuple[list[float], int, tuple[str, ...]]:
+    """The test metric of each run; in the paper's protocol also the folds that it needs, and what to know about it."""
+    first = reports[0]
+    if first.cell.protocol != "paper":
+        return [report.test for report in reports], 0, ()
+    lengths = sorted({len(report.curve) for report in reports})
+    if len(lengths) > 1:
+        raise ReportError(
+            f"The curves of {first.cell.system} on {first.cell.dataset} have {lengths[0]} to {lengths[-1]} epochs, so "
+            "they have no mean. Delete those of the wrong length and run the sheet again."
+        )
+    epoch = best_epoch([report.curve for report in reports])
+    folds = first.settings["data"].get("folds")
+    folds = folds if isinstance(folds, int) else FOLDS
+    there = len({report.cell.split for report in reports})
+    about = [f"{CHOICES['paper']} (epoch {epoch} of {lengths[0]})"]
+    about += [f"{there} of {folds} folds are there"] if there < folds else []
+    return [report.curve[epoch - 1] for report in reports], folds, tuple(about)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Row
 from gind.reports.curves import CURVES, Curve, levels, series
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Item, Place
@@ -72,19 +73,24 @@ def _activation() -> Figure:
 
 
 def _dots(item: Item) -> Figure:
-    """Every run as a dot: the paper's mean and deviation as a bar, both profiles beside it, a panel for each row."""
+    """Every run as a dot: the paper's mean and deviation as a bar, both profiles beside it.
+
+    There is a panel for each row, and for each protocol.
+    """
     table = item.tables[0]
     entries = item.entries(table)
-    printed = list(dict.fromkeys(entry.printed for entry in entries))
+    panels = list(dict.fromkeys((entry.printed, entry.protocol) for entry in entries))
+    rows, protocols = ({panel[part] for panel in panels} for part in (0, 1))
     datasets = list(dict.fromkeys(entry.dataset for entry in entries))
     width = max(7.5, 1.1 * len(datasets) + 1.4)
-    height = 4.2 if len(printed) == 1 else 1.2 + 1.9 * len(printed)
+    height = 4.2 if len(panels) == 1 else 1.2 + 1.9 * len(panels)
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(item.title)
-    axes = figure.subplots(len(printed), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
-    for axis, row in zip(axes, printed, strict=True):
-        for number, dataset in enumerate(datasets):
-            entry = next(e for e in entries if (e.printed, e.dataset) == (row, dataset))
+    axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    for axis, panel in zip(axes, panels, strict=True):
+        shown = {entry.dataset: entry for entry in entries if (entry.printed, entry.protocol) == panel}
+        for dataset, entry in shown.items():
+            number = datasets.index(dataset)
             if entry.paper is not None:
                 center, spread = entry.paper.mean, entry.paper.std or 0.0
                 axis.errorbar(number - 0.25, center, spread, fmt="_", color="tab:gray", ms=14, mew=2, lw=5, alpha=0.6)
@@ -92,8 +98,9 @@ def _dots(item: Item) -> Figure:
                 if place is not None:
                     _runs(axis, number + offset, place)
         axis.set_ylabel(f"test {_metric(item)}, %")
-        if len(printed) > 1:
-            axis.set_title(row, loc="left", fontsize=10)
+        names = [panel[0]] * (len(rows) > 1) + [CHOICES[panel[1]]] * ("paper" in protocols)
+        if names:
+            axis.set_title(", ".join(names), loc="left", fontsize=10)
         axis.margins(y=0.08)
         _grid(axis, "y")
     axes[-1].set_xticks(range(len(datasets)), [name.replace("-", "\n", 1) for name in datasets])

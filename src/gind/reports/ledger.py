@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gind.experiments.grid import Cell, Sheet
 from gind.experiments.items import ITEMS, read_item, sheets
+from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Collection, Row, collect
 from gind.reports.paper import Paper, PaperTable, PaperValue
 from gind.reports.remarks import Remarks, read_remarks
@@ -32,6 +33,21 @@ class Place:
     expected: int
     missing: tuple[int, ...]
     """splits, of any seed"""
+    protocol: str
+    """what chooses the epoch, see `gind.experiments.protocol`"""
+
+    @property
+    def system(self) -> str:
+        """The model, with its variant."""
+        return f"{self.model}+{self.variant}" if self.variant else self.model
+
+    @property
+    def lacking(self) -> str:
+        """What there is of what a row needs, as 8/10; nothing if it is all there."""
+        row = self.row
+        if row is not None and row.splits < row.folds:  # however many the sheet asks for
+            return f"{row.splits}/{row.folds} folds"
+        return "" if row is None or row.runs == self.expected else f"{row.runs}/{self.expected}"
 
     @property
     def number(self) -> float | None:
@@ -48,9 +64,19 @@ class Entry:
 
     printed: str
     dataset: str
+    protocol: str
     paper: PaperValue | None
     published: Place | None
     certified: Place | None
+
+    def difference(self, place: Place | None) -> float | None:
+        """Points above the paper; None without a number of both.
+
+        Nor with too few folds of the paper's protocol: the fewer there are, the more the best epoch is luck.
+        """
+        if self.paper is None or place is None or place.row is None or place.row.splits < place.row.folds:
+            return None
+        return place.row.test.mean - self.paper.mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,37 +105,44 @@ class Item:
         return 0 if self.collection is None else self.total - len(self.collection.missing)
 
     def entries(self, table: PaperTable) -> tuple[Entry, ...]:
-        """The cells of GIND, in the order of the table; each dataset is followed by the one beside it."""
+        """The cells of GIND, in the order of the table; each dataset is followed by the one beside it.
+
+        A cell that runs under two protocols is there twice, the honest one first.
+        """
         ours = [place for place in self.places if place.model in (PUBLISHED, CERTIFIED)]
         there = {place.printed for place in ours}
         rows = [row for row in table.rows if row in there]
+        protocols = {(place.dataset, place.protocol) for place in ours}
         return tuple(
             Entry(
                 printed,
                 dataset,
+                protocol,
                 table.value(printed, dataset),
-                _find(ours, PUBLISHED, printed, dataset),
-                _find(ours, CERTIFIED, printed, dataset),
+                _find(ours, PUBLISHED, printed, dataset, protocol),
+                _find(ours, CERTIFIED, printed, dataset, protocol),
             )
             for dataset in _datasets(ours, table)
             for printed in rows
+            for protocol in CHOICES
+            if (dataset, protocol) in protocols
         )
 
     def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
-        """The systems that are not GIND: by model and dataset, those of the paper's table first."""
+        """The systems that are not GIND: by name and dataset, those of the paper's table first."""
         there = [place for place in self.places if place.model not in (PUBLISHED, CERTIFIED)]
         printed = {self.systems[row]: row for row in table.rows if row in self.systems}
-        models = dict.fromkeys(place.model for place in there)
-        models = dict.fromkeys([*(model for model in printed if model in models), *models])
+        models = dict.fromkeys((place.model, place.protocol) for place in there)
+        first = [(model, protocol) for model in printed for protocol in CHOICES if (model, protocol) in models]
         return {
-            model: {
+            model if protocol == "honest" else f"{model}, {CHOICES[protocol]}": {
                 dataset: (
-                    next((p for p in there if (p.model, p.dataset) == (model, dataset)), None),
+                    next((p for p in there if (p.model, p.protocol, p.dataset) == (model, protocol, dataset)), None),
                     table.value(printed.get(model, ""), dataset),
                 )
                 for dataset in _datasets(there, table)
             }
-            for model in models
+            for model, protocol in dict.fromkeys([*first, *models])
         }
 
 
@@ -150,6 +183,7 @@ def _place(cells: Sequence[Cell], collection: Collection, printed: dict[str, str
         row=collection.row(first.dataset, first.system),
         expected=len(cells),
         missing=tuple(dict.fromkeys(sorted(gone))),
+        protocol=first.protocol,
     )
 
 
@@ -160,5 +194,6 @@ def _datasets(places: Sequence[Place], table: PaperTable) -> list[str]:
     return [*(name for name in order if name in there), *(name for name in there if name not in order)]
 
 
-def _find(places: Sequence[Place], model: str, printed: str, dataset: str) -> Place | None:
-    return next((p for p in places if (p.model, p.printed, p.dataset) == (model, printed, dataset)), None)
+def _find(places: Sequence[Place], model: str, printed: str, dataset: str, protocol: str) -> Place | None:
+    wanted = (model, printed, dataset, protocol)
+    return next((p for p in places if (p.model, p.printed, p.dataset, p.protocol) == wanted), None)

@@ -15,7 +15,8 @@ _HOW_TO_READ = """\
 equilibrium, solved to its tolerance and with its exact gradient (`gind`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
-- Δ is the difference to the paper, in points. The weights of a run are those that were best on its validation part."""
+- Δ is the difference to the paper, in points. The weights of a run are those that were best on its validation part, \
+unless its row says otherwise."""
 
 
 def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:

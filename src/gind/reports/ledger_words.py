@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from gind.experiments.protocol import CHOICES
 from gind.reports.compare import FAR
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
 from gind.reports.markdown import plural
@@ -14,6 +15,8 @@ SIDES = ("published", "certified")
 def side(place: Place) -> str:
     """What the ledger calls a profile of GIND, with its variant."""
     name = SIDES[place.model == CERTIFIED]
+    if place.protocol == "paper":
+        return f"{name}, {CHOICES['paper']}"
     return f"{name}, {place.variant}" if place.variant else name
 
 
@@ -24,13 +27,13 @@ def mismatches(item: Item) -> list[str]:
         if table.datasets and table.unit == "%":
             for entry, place, difference in far(item.entries(table)):
                 row = f", {entry.printed}" if len(table.rows) > 1 and entry.printed != "GIND" else ""
-                runs = "" if not place.missing else f" with {place.expected - _gone(place)}/{place.expected} runs"
+                runs = place.lacking and f" with {place.lacking} runs"
                 where = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'} the paper"
-                text = item.remarks.find(place.model, place.dataset)
-                lines.append(
-                    f"- {place.dataset}{row}: {SIDES[place.model == CERTIFIED]} is {where}{runs}."
-                    + (f" {text}" if text else "")
-                )
+                paper = place.protocol == "paper"
+                name = f"{side(place)}," if paper else SIDES[place.model == CERTIFIED]
+                # a remark on the model is not one on its runs under another protocol
+                text = item.remarks.find(place.system if paper else place.model, place.dataset)
+                lines.append(f"- {place.dataset}{row}: {name} is {where}{runs}." + (f" {text}" if text else ""))
     return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
 
 
@@ -38,10 +41,9 @@ def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
     """The places that differ from the paper by more than 2 points, with the difference."""
     for entry in entries:
         for place in (entry.published, entry.certified):
-            if entry.paper is not None and place is not None and place.row is not None:
-                difference = place.row.test.mean - entry.paper.mean
-                if abs(difference) > FAR:
-                    yield entry, place, difference
+            difference = entry.difference(place)
+            if place is not None and difference is not None and abs(difference) > FAR:
+                yield entry, place, difference
 
 
 def missing(item: Item) -> list[str]:

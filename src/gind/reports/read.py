@@ -48,7 +48,11 @@ class Report:
     cell: Cell
     metric: str
     test: float
-    validation: float
+    """of the weights that were kept"""
+    validation: float | None
+    """None in the paper's protocol, where nothing validates"""
+    curve: tuple[float, ...]
+    """test metric by epoch, in the paper's protocol only"""
     majority: float | None
     solved: Solved | None
     unsolved: int
@@ -84,18 +88,20 @@ def _parse(content: Any, cell: Cell) -> Report:
     mismatch = cell.mismatch(report)
     if mismatch:
         raise ReportError(f"{mismatch}. Move or delete it; gind reproduce runs what is missing.")
-    test, validation = _mapping(report.get("test"), "test"), _mapping(report.get("validation"), "validation")
+    test = _mapping(report.get("test"), "test")
     metrics = [name for name in test if name != "loss"]
     if len(metrics) != 1:
         raise ReportError(f"test must have one metric beside its loss, got {', '.join(metrics) or 'none'}.")
     (metric,) = metrics
     training = _mapping(report.get("training"), "training")
     majority = report.get("majority")
+    paper = cell.protocol == "paper"
     return Report(
         cell=cell,
         metric=metric,
         test=_share(test[metric], f"test.{metric}"),
-        validation=_share(validation.get(metric), f"validation.{metric}"),
+        validation=None if paper else _validation(report.get("validation"), metric),
+        curve=_curve(report.get("curve")) if paper else (),
         majority=None if majority is None else _share(majority, "majority"),
         solved=_solved(report.get("certificate")),
         unsolved=int(_number(training.get("unsolved"), "training.unsolved")),
@@ -109,6 +115,19 @@ def _parse(content: Any, cell: Cell) -> Report:
             for name in ("data", "model", "train")
         },
     )
+
+
+def _validation(content: Any, metric: str) -> float:
+    return _share(_mapping(content, "validation").get(metric), f"validation.{metric}")
+
+
+def _curve(content: Any) -> tuple[float, ...]:
+    if not isinstance(content, list) or not content:
+        raise ReportError(
+            f"curve must be a list of test metrics by epoch, got {content!r:.40}. Delete the file and run the sheet "
+            "again."
+        )
+    return tuple(_share(value, f"curve[{number}]") for number, value in enumerate(content))
 
 
 def _solved(content: Any) -> Solved | None:

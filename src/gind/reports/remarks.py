@@ -1,6 +1,7 @@
 """Remarks on results: prose by hand, which no table can compute.
 
-A file beside the sheet, remarks/<sheet>.toml, by model and dataset; `all` is for every dataset without its own:
+A file beside the sheet, remarks/<sheet>.toml, by model (or a variant of it, as [gind+paper]) and dataset; `all` is for
+every dataset without its own:
 
     [gcn]
     all = "The authors ..."
@@ -37,8 +38,9 @@ def read_remarks(path: Path, sheet: Sheet) -> Remarks:
     if not file.exists():
         return Remarks()
     table = read_toml(file)
-    datasets = {model: {cell.dataset for cell in sheet.cells if cell.model == model} for model in table}
-    models = {cell.model for cell in sheet.cells}
+    named = {model: [cell for cell in sheet.cells if model in (cell.model, cell.system)] for model in table}
+    datasets = {model: {cell.dataset for cell in cells} for model, cells in named.items()}
+    models = {name for cell in sheet.cells for name in (cell.model, cell.system)}
     for model, texts in table.items():
         if model not in models:
             raise ConfigError(f"{file}: the sheet has no model {model!r}. {nearest(model, models)}")

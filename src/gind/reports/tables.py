@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Collection, Row
 from gind.reports.compare import FAR, Comparison, Entry, Line, compare
 from gind.reports.markdown import duration, plural, scientific, spread, table
@@ -52,8 +53,14 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         f"- {MARK} marks a cell more than {FAR:g} points below the paper.",
         "- \\* marks what the authors of the paper ran themselves; the rest of its numbers are GIND's own or quoted.",
         "- `majority class` always predicts the most frequent class of the training part.",
+        *_protocols(collection.rows),
         "",
     ]
+
+
+def _protocols(rows: Sequence[Row]) -> list[str]:
+    found = list(dict.fromkeys(row.model for row in rows if row.protocol == "paper"))
+    return [f"- {', '.join(f'`{name}`' for name in found)}: {CHOICES['paper']}; no part validates."] if found else []
 
 
 def comparison_section(comparison: Comparison, remarks: Remarks) -> list[str]:
@@ -94,7 +101,8 @@ def _cells(line: Line) -> list[str]:
         return [line.model, "", f"0/{line.expected}" if line.expected else "", paper, "", "", ""]
     difference = "" if line.difference is None else f"{line.difference:+.2f}" + f" {MARK}" * line.below
     seconds = f"{row.seconds / row.runs:.1f}"
-    return [line.model, spread(row.test), _splits(row), paper, difference, spread(row.validation), seconds]
+    validation = "" if row.validation is None else spread(row.validation)
+    return [line.model, spread(row.test), _splits(row), paper, difference, validation, seconds]
 
 
 def _splits(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Training: one loop for every model and every task, which cannot see the test part."""
+"""Training: one loop for every model and every task, which cannot see the test part unless a `Problem` shows it."""
 
 from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from gind.train.files import write_atomically
@@ -6,7 +6,7 @@ from gind.train.loop import FitReport, check_fit, fit, implicit_parameters, make
 from gind.train.metrics import METRICS
 from gind.train.observe import MetricsFile, Observer, TensorBoard
 from gind.train.options import FitOptions, OptionError
-from gind.train.problem import Part, Problem, make_parts, split_of_masks
+from gind.train.problem import Part, Problem, Watched, make_parts, split_of_masks
 from gind.train.progress import LiveProgress, PlainProgress, show_progress
 from gind.train.schedule import Constant, Cosine, Linear, Restarts, Schedule, StepDecay
 from gind.train.state import EpochRecord
@@ -34,6 +34,7 @@ __all__ = [
     "SolveStatistics",
     "StepDecay",
     "TensorBoard",
+    "Watched",
     "call",
     "check_fit",
     "evaluate",

@@ -1,4 +1,7 @@
-"""`fit`: epochs of training, validation after each, the best weights at the end. It cannot see the test part."""
+"""`fit`: epochs of training, validation after each, the best weights at the end.
+
+It cannot see the test part, unless the `Problem` was made to show it (`Problem.watching_test`); then nothing is chosen.
+"""
 
 import contextlib
 import dataclasses
@@ -17,7 +20,7 @@ from gind.diffusion import Composition, Diffusion
 from gind.train.interrupt import Interrupt, catch_interrupt
 from gind.train.observe import Observer
 from gind.train.options import FitOptions, OptionError
-from gind.train.problem import Problem
+from gind.train.problem import Problem, Watched
 from gind.train.state import EpochRecord, TrainingState, fingerprint
 from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step
 from gind.train.stopping import Patience
@@ -28,7 +31,7 @@ __all__ = ["FitReport", "check_fit", "fit", "implicit_parameters", "make_optimiz
 
 @dataclasses.dataclass(frozen=True)
 class FitReport:
-    """What a training did. The model holds the best weights on validation."""
+    """What a training did. The model holds the best weights on validation (of the last epoch, where none validates)."""
 
     metric: str
     best_epoch: int
@@ -38,6 +41,8 @@ class FitReport:
     stopped_by: str
     """"patience", "epochs", "fit_directly" (a model that needs no epochs), or the name of a signal"""
     history: tuple[EpochRecord, ...]
+    watched: Watched = "val"
+    """"test": nothing was chosen, and "best" is the last epoch, with its metric on the test part"""
 
     @property
     def finished(self) -> bool:
@@ -50,8 +55,9 @@ class FitReport:
         return sum(record.seconds for record in self.history)
 
     def __str__(self) -> str:
+        which = "best validation" if self.watched == "val" else "test"
         return (
-            f"{len(self.history)} epochs in {self.seconds:.1f} s (ended by {self.stopped_by}); best validation "
+            f"{len(self.history)} epochs in {self.seconds:.1f} s (ended by {self.stopped_by}); {which} "
             f"{self.metric} {self.best_value:.4f} at epoch {self.best_epoch}"
         )
 
@@ -94,7 +100,8 @@ def fit(
         model.load_state_dict(state.best)
     model.eval()
     best = state.patience
-    return FitReport(problem.metric, best.epoch, best.value, best.loss, stopped_by, tuple(state.history))
+    history = tuple(state.history)
+    return FitReport(problem.metric, best.epoch, best.value, best.loss, stopped_by, history, problem.watched)
 
 
 def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:
@@ -112,6 +119,14 @@ def check_fit(model: nn.Module, problem: Problem, options: FitOptions) -> None:
         if len(problem.train) > 1:
             raise OptionError("`warm_start` is for one graph: with many, each step has other graphs. Leave it off.")
         WarmStart(model, True)
+    if problem.watched == "test":
+        if hasattr(model, "fit_directly"):
+            raise OptionError(
+                f"{type(model).__name__} is trained without epochs and chooses on validation: it has no test curve by "
+                "epoch. Leave the protocol out."
+            )
+        if options.eval_every != 1:
+            raise OptionError(f"A test curve has every epoch: leave `eval_every` at 1, got {options.eval_every}.")
 
 
 def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -> TrainingState:
@@ -119,7 +134,7 @@ def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -
     return TrainingState(
         model,
         make_optimizer(model, options),
-        Patience(options.patience, options.patience_counts),
+        Patience(options.patience, options.patience_counts, latest=problem.watched == "test"),
         (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start)),
         fingerprint(model, problem, options, seed),
     )

@@ -1,7 +1,11 @@
-"""`Problem`: what training sees. Labels of the test part are not in it, so no loop can look at them."""
+"""`Problem`: what training sees. Labels of the test part are not in it, so no loop can look at them.
+
+`Problem.watching_test` is the exception, and says so in `watched`: the protocol of the paper for graph classification.
+"""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -9,7 +13,9 @@ from torch_geometric.data import Batch, Data
 
 from gind.datasets import DataError, Dataset, Metric, Split, Task
 
-__all__ = ["Part", "Problem", "make_parts", "split_of_masks"]
+__all__ = ["Part", "Problem", "Watched", "make_parts", "split_of_masks"]
+
+Watched = Literal["val", "test"]
 
 _INPUTS = ("x", "edge_index", "edge_weight")
 
@@ -35,7 +41,9 @@ class Problem:
     train: tuple[Part, ...]
     """one part for each graph"""
     val: tuple[Part, ...]
-    """ready to be evaluated, in batches"""
+    """ready to be evaluated after each epoch, in batches"""
+    watched: Watched = "val"
+    """the part that `val` is. "val" chooses the weights; "test" chooses nothing: those of the last epoch stay"""
 
     @classmethod
     def of(cls, dataset: Dataset, split: Split, batch_size: int = 32) -> "Problem":
@@ -43,13 +51,25 @@ class Problem:
         for name in ("train", "val"):
             if len(getattr(split, name)) == 0:
                 raise DataError(f"The {name} part of this split of {dataset.name} is empty. Take another split.")
+        return cls._of(dataset, split.train, split.val, batch_size, "val")
+
+    @classmethod
+    def watching_test(cls, dataset: Dataset, split: Split, batch_size: int = 32) -> "Problem":
+        """All that is not tested trains, validation part included; the metric on the test part is noted by epoch."""
+        if len(split.test) == 0:
+            raise DataError(f"The test part of this split of {dataset.name} is empty. Take another split.")
+        return cls._of(dataset, torch.cat([split.train, split.val]).sort().values, split.test, batch_size, "test")
+
+    @classmethod
+    def _of(cls, dataset: Dataset, train: Tensor, other: Tensor, batch_size: int, watched: Watched) -> "Problem":
         return cls(
             dataset.task,
             dataset.metric,
             dataset.num_features,
             dataset.num_classes,
-            make_parts(dataset, split.train, 1),
-            make_parts(dataset, split.val, batch_size),
+            make_parts(dataset, train, 1),
+            make_parts(dataset, other, batch_size),
+            watched,
         )
 
     def epoch(self, batch_size: int) -> Iterator[Part]:

@@ -9,20 +9,22 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from gind.train.observe import Observer
+from gind.train.problem import Watched
 from gind.train.state import EpochRecord
 
 __all__ = ["LiveProgress", "PlainProgress", "show_progress"]
 
 
-def show_progress(console: Console) -> Observer:
-    """Live in a terminal, plain lines otherwise."""
-    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+def show_progress(console: Console, watched: Watched = "val") -> Observer:
+    """Live in a terminal, plain lines otherwise; `watched` is the part that is evaluated after each epoch."""
+    return LiveProgress(console, watched) if console.is_terminal else PlainProgress(console, watched)
 
 
 class LiveProgress(Observer):
     """A bar with the loss, the validation metric, the solver's steps and residual, and the time that is left."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, watched: Watched = "val") -> None:
+        self._watched: Watched = watched
         self._narrow = console.width < 110  # then there is room for the numbers alone
         bar = [] if self._narrow else [BarColumn(bar_width=16)]
         self._progress = Progress(
@@ -46,7 +48,7 @@ class LiveProgress(Observer):
     def epoch(self, record: EpochRecord) -> None:
         """Move the bar."""
         self._best = record if record.best else self._best
-        numbers = _numbers(record, self._best, self._metric, styled=True)
+        numbers = _numbers(record, self._best, f"{self._watched} {self._metric}", styled=True)
         if self._narrow:
             numbers = numbers.replace("  ", " ").replace("residual", "res")
         self._progress.update(self._task, completed=record.epoch, numbers=numbers)
@@ -59,8 +61,8 @@ class LiveProgress(Observer):
 class PlainProgress(Observer):
     """A line after the first epoch, every twentieth of the way, at most one a second, and at the end."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, watched: Watched = "val") -> None:
+        self._console, self._watched = console, watched
         self._best: EpochRecord | None = None
         self._last: EpochRecord | None = None
         self._shown = 0
@@ -90,7 +92,7 @@ class PlainProgress(Observer):
 
     def _print(self, record: EpochRecord) -> None:
         left = (self._epochs - record.epoch) * self._seconds / max(self._done, 1)
-        numbers = _numbers(record, self._best, self._metric)
+        numbers = _numbers(record, self._best, f"{self._watched} {self._metric}")
         width = len(str(self._epochs))
         self._console.print(
             f"epoch {record.epoch:>{width}}/{self._epochs}  {numbers}  ETA {left:.0f} s",
@@ -106,12 +108,13 @@ class _Numbers(ProgressColumn):
         return Text.from_markup(task.fields["numbers"])
 
 
-def _numbers(record: EpochRecord, best: EpochRecord | None, metric: str, styled: bool = False) -> str:
+def _numbers(record: EpochRecord, best: EpochRecord | None, name: str, styled: bool = False) -> str:
     value = best.val if best is not None else float("nan")
     now = record.val if record.val == record.val else value
     strong, end = ("[green]", "[/]") if styled else ("", "")
-    name = f"val {metric}".rstrip()
-    text = f"loss {record.loss:.4f}  {name} {now:.4f} ({strong}best {value:.4f}{end})"
+    text = f"loss {record.loss:.4f}  {name.rstrip()} {now:.4f}"
+    if name.startswith("val"):  # of a test part nothing is the best
+        text += f" ({strong}best {value:.4f}{end})"
     if record.steps:
         text += f"  steps {record.steps:.0f}+{record.gradient_steps:.0f}"
     if record.steps and not math.isnan(record.residual):

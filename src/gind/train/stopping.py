@@ -16,6 +16,8 @@ class Patience:
 
     With `counts="worse"`, the published rule, an epoch as good as the best starts the count anew, and is best itself if
     its loss is at most that of every epoch that was as good as the best of its time.
+
+    With `latest` nothing is chosen: the last epoch counts as the best, and patience is without end.
     """
 
     limit: int
@@ -27,11 +29,13 @@ class Patience:
     """the epoch from which patience is counted"""
     lowest: float = float("inf")
     """the lowest loss of an epoch as good as the best of its time"""
+    latest: bool = False
 
     def improves(self, epoch: int, value: float, loss: float) -> bool:
         """Take note of an epoch; whether it is the best so far."""
         worse = self.counts == "worse"
         better = value > self.value or (value == self.value and (loss <= self.lowest if worse else loss < self.loss))
+        better = better or self.latest
         if better or (worse and value == self.value):
             self.since, self.lowest = epoch, min(self.lowest, loss)
         if better:
@@ -40,4 +44,4 @@ class Patience:
 
     def exhausted(self, epoch: int) -> bool:
         """Whether to stop after this epoch."""
-        return 0 < self.limit <= epoch - self.since
+        return not self.latest and 0 < self.limit <= epoch - self.since

@@ -1,0 +1,61 @@
+"""The two protocols of graph classification: who trains, and what chooses the epoch whose accuracy is reported.
+
+honest   a part of the training folds validates and chooses the epoch; the test part is evaluated once, at the end
+paper    that of Xu et al. (2019), which the paper follows: all graphs outside of the test fold train, and with
+         c_f(e) the test accuracy of fold f after epoch e
+
+             e* = argmax_e mean_f c_f(e)  (the first, if several are best),   reported: mean ± std of c_f(e*) over f
+
+A run of protocol "paper" writes its curve c_f and chooses nothing. Test labels choose e* where a table is made of ten
+curves, and every such table says so.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from gind.datasets import Dataset, Split
+from gind.experiments.data import DataOptions
+from gind.experiments.keys import ConfigError
+
+__all__ = ["CHOICES", "DIGITS", "best_epoch", "check_protocol", "parts_of"]
+
+CHOICES = {
+    "honest": "epoch chosen on validation",
+    "paper": "epoch chosen on the mean test curve, as the paper does",
+}
+"""what chooses, in words, by protocol"""
+
+DIGITS = 5
+"""of the accuracies of a curve"""
+
+FOLDS = 10
+"""of a dataset in folds, unless the key `folds` says otherwise"""
+
+
+def check_protocol(dataset: Dataset, options: DataOptions) -> None:
+    """Refuse the paper's protocol for what is no graph classification in folds."""
+    if options.protocol != "paper":
+        return
+    if dataset.task != "graph":
+        raise ConfigError(
+            f'protocol "paper" is cross-validation of graph classification; the task of {dataset.name} is '
+            f"{dataset.task}. Leave it out."
+        )
+    if options.splits not in (None, "kfold"):
+        raise ConfigError(f'protocol "paper" needs folds, got splits {options.splits!r}. Leave one of them out.')
+
+
+def parts_of(split: Split, protocol: str) -> Split:
+    """Who trains, validates and is tested: in the paper's protocol nobody validates."""
+    if protocol != "paper":
+        return split
+    return Split(torch.cat([split.train, split.val]).sort().values, split.val[:0], split.test)
+
+
+def best_epoch(curves: Sequence[Sequence[float]]) -> int:
+    """e*, counted from 1, of the curves (folds, epochs) of all folds."""
+    # whole numbers, so that means which are equal on paper are equal here
+    units = np.rint(np.asarray(curves, dtype=np.float64) * 10**DIGITS).astype(np.int64)
+    return int(units.sum(axis=0).argmax()) + 1
