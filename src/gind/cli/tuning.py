@@ -50,11 +50,13 @@ def _line(tried: Tried, best: Tried | None) -> str:
 
 
 def _table(trials: Sequence[Tried], keys: Sequence[str], metric: str) -> Table:
-    table = Table("trial", f"validation {metric}", "loss", *keys, title="the best trials")
-    for tried in trials:
-        values = [_value(tried.values.get(key, "")) for key in keys]
-        name = f"{tried.number} (defaults)" if tried.default else str(tried.number)
-        table.add_row(name, f"{tried.value:.4f}", f"{tried.loss:.4f}", *map(escape, values))
+    """A column for each trial: searches have more keys than a terminal has room for beside each other."""
+    names = ["defaults" if tried.default else f"trial {tried.number}" for tried in trials]
+    table = Table("", *names, title="the best trials")
+    table.add_row(f"validation {metric}", *(f"{tried.value:.4f}" for tried in trials))
+    table.add_row("loss", *(f"{tried.loss:.4f}" for tried in trials), end_section=True)
+    for key in keys:
+        table.add_row(escape(key), *(escape(_value(tried.values.get(key, ""))) for tried in trials))
     return table
 
 
