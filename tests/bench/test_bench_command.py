@@ -24,7 +24,15 @@ def test_it_measures_and_writes(tmp_path: Path) -> None:
     assert report["rounds"] == 1
     assert tables([report]) in page.read_text()
     assert (tmp_path / "figures" / "scaling.svg").exists()
-    for piece in ("karate: 34 nodes, 78 edges, 4 channels", "edge-storing", "eignn", "█", "of compute", "slope"):
+    for piece in (
+        "karate: 34 nodes, 78 edges, 4 channels",
+        "edge-storing",
+        "eignn",
+        "█",
+        "of compute",
+        "slope",
+        "before, ms",
+    ):
         assert piece in outcome.stdout, piece
     assert max(map(len, outcome.stdout.splitlines()[:-4])) <= 80
 
@@ -49,6 +57,10 @@ def test_it_shows_what_was_measured(tmp_path: Path) -> None:
         ("--from none.json", "No such file"),
         ("--from {there} --rounds 3", "leave out"),
         ("--from {there} cora", "leave out"),
+        ("--from {there} --memory-of solve", "leave out"),
+        ("--measure sovle", "Did you mean 'solve'"),
+        ("--no-memory --memory-of solve", "left out as well"),
+        ("--measure epoch --memory-of solve", "left out as well"),
         ("--from {there}", "not JSON"),
         ("--from {there} --from {there} --out x", "one report"),
         ("--quick --json none/r.json", "no directory none"),

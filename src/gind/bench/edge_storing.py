@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.profiler import record_function
 
 __all__ = ["EdgeStoring", "Settings", "store_edges"]
 
@@ -97,7 +98,8 @@ class EdgeStoring(nn.Module):
     def forward(self, x: Tensor, edges: Tensor, s: Tensor, batch: Tensor | None = None) -> Tensor:
         """Scores of the nodes, or of the graphs of the batch."""
         options, s = self.settings, s.to(x.dtype)
-        b = self.encoder(F.dropout(x, options.dropout, self.training))
+        with record_function("gind::features"):  # a name for `gind.bench.profile`
+            b = self.encoder(F.dropout(x, options.dropout, self.training))
         masks = [F.dropout(torch.ones_like(b), options.flux_dropout, self.training) for _ in self.updates]
         z = torch.zeros_like(b)
         with torch.no_grad():

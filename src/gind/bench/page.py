@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gind.bench.case import BenchError
 from gind.bench.schema import CaseEntry, Report
-from gind.bench.words import bytes_, case_title, machine_lines, rate, seconds, times
+from gind.bench.words import bytes_, case_title, machine_lines, profile_rows, profile_title, rate, seconds, times
 
 __all__ = ["BEGIN", "END", "embed", "tables"]
 
@@ -44,7 +44,11 @@ def _case(case: CaseEntry) -> list[str]:
         for group in case["groups"]
         for one in group["contenders"]
     ]
-    return _table(["measure", "contender", "best", "ratio", "peak memory"], rows, left=2)
+    lines = _table(["measure", "contender", "best", "ratio", "peak memory"], rows, left=2)
+    if "profile" in case:
+        title, (titles, *parts) = profile_title(case["profile"]), profile_rows(case["profile"])
+        lines += ["", f"{title[0].upper()}{title[1:]}:", "", *_table(titles, parts)]
+    return lines
 
 
 def _limits(report: Report) -> list[str]:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from gind.bench import roofline, scaling
+from gind.bench import profile, roofline, scaling
 from gind.bench.case import BenchError, Case, CaseRequest
 from gind.bench.interleave import differences, interleave, once
 from gind.bench.machine import describe
 from gind.bench.measures import MEASURES
 from gind.bench.memory import peak_bytes
-from gind.bench.schema import FORMAT, CaseEntry, Entry, FluxRate, Group, Report
+from gind.bench.schema import FORMAT, CaseEntry, Entry, FluxRate, Group, Profile, Report
+from gind.datasets.table import nearest
 from gind.kernels import implementation
 from gind.kernels.allocator import keep_memory
 
@@ -30,7 +31,10 @@ class Options:
     """seconds for the rounds of a measure on a case; after them there are no more, but at least two"""
     threads: int | None = None
     """None: as many as torch takes"""
+    measures: tuple[str, ...] = tuple(MEASURES)
     memory: bool = True
+    memory_of: tuple[str, ...] = ()
+    """peak memory of these measures only; none: of all that are made"""
     sizes: roofline.Sizes = roofline.USUAL
     ranges: tuple[scaling.Range, ...] = scaling.USUAL
 
@@ -39,6 +43,16 @@ class Options:
             raise BenchError(f"At least one round is needed, got {self.rounds}.")
         if not self.cases:
             raise BenchError("There is nothing to measure on. Name a shape or a dataset.")
+        for name in (*self.measures, *self.memory_of):
+            if name not in MEASURES:
+                raise BenchError(f"There is no measure {name!r}. {nearest(name, MEASURES)}")
+        left = [name for name in self.memory_of if name not in self.measures or not self.memory]
+        if left:
+            raise BenchError(f"The memory of {left[0]!r} is asked for, and left out as well.")
+
+    def remembers(self, measure: str) -> bool:
+        """Whether its peak memory is measured."""
+        return self.memory and (not self.memory_of or measure in self.memory_of)
 
 
 def bench(options: Options, progress: Callable[[str], None] = lambda _: None) -> Report:
@@ -51,7 +65,7 @@ def bench(options: Options, progress: Callable[[str], None] = lambda _: None) ->
     with roofline.threads(count):
         progress("nothing yet, reading data")
         cases = [request.open() for request in options.cases]  # refuses before anything is measured
-        groups = [_groups(case, options, count, progress) for case in cases]
+        found = [_groups(case, options, count, progress) for case in cases]
         progress("limits of the machine")
         flows = [(case.graph, case.channels) for case in cases]
         peaks, rates = roofline.measure(flows, options.rounds, count, options.sizes)
@@ -63,14 +77,15 @@ def bench(options: Options, progress: Callable[[str], None] = lambda _: None) ->
         "format": FORMAT,
         "machine": machine,
         "rounds": options.rounds,
-        "cases": [_case(*each) for each in zip(cases, groups, rates, strict=True)],
+        "cases": [_case(*each) for each in zip(cases, found, rates, strict=True)],
         "peaks": peaks,
         "scaling": curves,
     }
 
 
-def _case(case: Case, groups: list[Group], rate: FluxRate) -> CaseEntry:
-    return {
+def _case(case: Case, found: tuple[list[Group], Profile | None], rate: FluxRate) -> CaseEntry:
+    groups, spent = found
+    entry: CaseEntry = {
         "name": case.dataset.name,
         "generated": case.request.generated,
         "nodes": case.graph.num_nodes,
@@ -80,22 +95,34 @@ def _case(case: Case, groups: list[Group], rate: FluxRate) -> CaseEntry:
         "groups": groups,
         "flux": rate,
     }
+    if spent is not None:
+        entry["profile"] = spent
+    return entry
 
 
-def _groups(case: Case, options: Options, threads: int, progress: Callable[[str], None]) -> list[Group]:
+def _groups(
+    case: Case, options: Options, threads: int, progress: Callable[[str], None]
+) -> tuple[list[Group], Profile | None]:
     groups: list[Group] = []
+    spent = None
     for name, measure in MEASURES.items():
+        if name not in options.measures:
+            continue
         progress(f"{case.request.name}: {name}")
         contenders = measure(case)
         timing = interleave(contenders, options.rounds, budget=options.budget)
         far = differences(contenders, timing.results)
+        if name == profile.MEASURE:
+            progress(f"{case.request.name}: {name}, where it goes")
+            spent = profile.before_and_after(contenders, options.rounds)
         peaks: list[int | None] = [None] * len(contenders)
-        if options.memory:
+        if options.remembers(name):
+            progress(f"{case.request.name}: {name}, memory")
             peaks = [peak_bytes(functools.partial(_alone, case.request, name, c.name, threads)) for c in contenders]
         groups.append(
             {"measure": name, "contenders": entries([c.name for c in contenders], timing.seconds, peaks, far)}
         )
-    return groups
+    return groups, spent
 
 
 def entries(

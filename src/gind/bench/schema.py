@@ -4,7 +4,7 @@ import json
 import types
 import typing
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from gind.bench.case import BenchError
 
@@ -18,7 +18,9 @@ __all__ = [
     "Machine",
     "Peaks",
     "Point",
+    "Profile",
     "Report",
+    "Spent",
     "check",
     "read_report",
 ]
@@ -62,6 +64,24 @@ class Group(TypedDict):
     contenders: list[Entry]
 
 
+class Spent(TypedDict):
+    """Where the time of one run of a contender went, under the profiler."""
+
+    name: str
+    seconds: float
+    """of the whole run"""
+    groups: dict[str, float]
+    """seconds by group of operators; their sum is the whole"""
+
+
+class Profile(TypedDict):
+    """The same measure of two contenders."""
+
+    measure: str
+    before: Spent
+    after: Spent
+
+
 class FluxRate(TypedDict):
     """The flux kernel on one thread, against what the machine could do."""
 
@@ -89,6 +109,8 @@ class CaseEntry(TypedDict):
     features: int
     groups: list[Group]
     flux: FluxRate
+    profile: NotRequired[Profile]
+    """not in reports of before there were any, nor where the measure was left out"""
 
 
 class Peaks(TypedDict):
@@ -152,7 +174,7 @@ def read_report(path: Path) -> Report:
 def check(value: Any, kind: Any, where: str = "report") -> str:
     """The first place where a value is not of its kind; "" if there is none."""
     if typing.is_typeddict(kind):
-        return _check_table(value, typing.get_type_hints(kind), where)
+        return _check_table(value, kind, where)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         return "" if any(not check(value, each) for each in arguments) else f"{where} is {value!r}"
@@ -167,10 +189,12 @@ def check(value: Any, kind: Any, where: str = "report") -> str:
     return "" if good else f"{where} is {value!r}"
 
 
-def _check_table(value: Any, fields: dict[str, Any], where: str) -> str:
+def _check_table(value: Any, table: Any, where: str) -> str:
     if not isinstance(value, dict):
         return f"{where} is {value!r}"
-    if value.keys() != fields.keys():
-        return f"{where} has other fields ({', '.join(sorted(value.keys() ^ fields.keys()))})"
-    found = (check(value[name], kind, f"{where}.{name}") for name, kind in fields.items())
+    fields = typing.get_type_hints(table)
+    other = (value.keys() ^ fields.keys()) - (table.__optional_keys__ - value.keys())
+    if other:
+        return f"{where} has other fields ({', '.join(sorted(other))})"
+    found = (check(item, fields[name], f"{where}.{name}") for name, item in value.items())
     return next(filter(None, found), "")

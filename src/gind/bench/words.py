@@ -1,8 +1,8 @@
 """Numbers of a report in words, for the terminal and for pages."""
 
-from gind.bench.schema import CaseEntry, Report
+from gind.bench.schema import CaseEntry, Profile, Report
 
-__all__ = ["bytes_", "case_title", "machine_lines", "rate", "seconds", "times"]
+__all__ = ["bytes_", "case_title", "machine_lines", "profile_rows", "profile_title", "rate", "seconds", "times"]
 
 
 def seconds(value: float) -> str:
@@ -52,6 +52,27 @@ def machine_lines(report: Report) -> list[str]:
         f"{machine['system']}; {versions}",
         f"{times(machine['threads'], 'thread')}, best of up to {times(report['rounds'], 'round')}{load}",
     ]
+
+
+def profile_title(profile: Profile) -> str:
+    """What was profiled, and on whom."""
+    before, after = profile["before"]["name"], profile["after"]["name"]
+    return f"where the {profile['measure']} goes, before ({before}) and after ({after})"
+
+
+def profile_rows(profile: Profile) -> list[list[str]]:
+    """Titles, then for each group milliseconds and share, before and after; groups without any time are left out."""
+    runs = (profile["before"], profile["after"])
+    rows = [["part", "before, ms", "share", "after, ms", "share"]]
+    for group in dict.fromkeys(name for run in runs for name in run["groups"]):
+        taken = [(run["groups"].get(group, 0.0), run["seconds"]) for run in runs]
+        if any(part for part, _ in taken):
+            rows.append([group, *(cell for part, whole in taken for cell in _part(part, whole))])
+    return [*rows, ["whole", *(cell for run in runs for cell in _part(run["seconds"], run["seconds"]))]]
+
+
+def _part(part: float, whole: float) -> tuple[str, str]:
+    return (f"{1e3 * part:,.1f}", f"{part / whole:.1%}") if part else ("-", "-")
 
 
 def _three(value: float) -> str:

@@ -202,9 +202,9 @@ def bench(
     threads: Threads = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small and rough, in seconds.")] = False,
     large: Annotated[bool, typer.Option("--large", help="Curves up to 10 million edges.")] = False,
-    memory: Annotated[
-        bool | None, typer.Option("--memory/--no-memory", help="Peak memory, in processes of their own.")
-    ] = None,
+    measure: Annotated[list[str] | None, typer.Option("--measure", help="Only this, such as solve.")] = None,
+    memory: Annotated[bool | None, typer.Option("--memory/--no-memory", help="Peak memory, slowly.")] = None,
+    memory_of: Annotated[list[str] | None, typer.Option("--memory-of", help="Of this measure only.")] = None,
     saved: Annotated[
         list[Path] | None, typer.Option("--from", help="Show this report (--json) instead of measuring.")
     ] = None,
@@ -227,7 +227,9 @@ def bench(
                 threads=threads,
                 quick=quick,
                 large=large,
+                measures=tuple(measure or ()),
                 memory=memory,
+                memory_of=tuple(memory_of or ()),
                 saved=tuple(saved or ()),
                 json=json,
                 page=page,

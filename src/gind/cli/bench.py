@@ -25,7 +25,9 @@ class BenchRequest:
     threads: int | None = None
     quick: bool = False
     large: bool = False
+    measures: tuple[str, ...] = ()
     memory: bool | None = None
+    memory_of: tuple[str, ...] = ()
     saved: tuple[Path, ...] = ()
     json: Path | None = None
     page: Path | None = None
@@ -64,7 +66,8 @@ class BenchRequest:
 
         if self.quick and self.large:
             raise BenchError("--quick and --large exclude each other.")
-        measuring = (*self.datasets, *self.shapes, self.hidden, self.rounds, self.threads, self.memory)
+        named = (*self.datasets, *self.shapes, *self.measures, *self.memory_of)
+        measuring = (*named, self.hidden, self.rounds, self.threads, self.memory)
         if self.saved and (self.quick or self.large or any(value not in (None, "") for value in measuring)):
             raise BenchError("--from shows what was measured before: leave out what says how to measure.")
         if len(self.saved) > 1 and (self.json is not None or self.out is not None):
@@ -88,6 +91,8 @@ class BenchRequest:
             given = {"rounds": 1, "ranges": QUICK, "sizes": SMALL, "memory": False}
         if self.rounds is not None:
             given |= {"rounds": self.rounds, "budget": math.inf}
-        if self.memory is not None:
-            given["memory"] = self.memory
+        if self.measures:
+            given["measures"] = self.measures
+        if self.memory is not None or self.memory_of:
+            given |= {"memory": self.memory is not False, "memory_of": self.memory_of}
         return Options(tuple(cases), threads=self.threads, **given)

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gind.bench.schema import CaseEntry, Report
-from gind.bench.words import bytes_, case_title, machine_lines, rate, seconds
+from gind.bench.schema import CaseEntry, Profile, Report
+from gind.bench.words import bytes_, case_title, machine_lines, profile_rows, profile_title, rate, seconds
 
 __all__ = ["report", "written"]
 
@@ -24,6 +24,9 @@ def report(console: Console, measured: Report) -> None:
         console.print(f"[bold]{escape(case_title(case))}[/]", highlight=False)
         console.print(_times(case), highlight=False)
         _bars(console, case)
+        if "profile" in case:
+            console.print(f"[dim]{escape(profile_title(case['profile']))}[/]", highlight=False)
+            console.print(_profile(case["profile"]), highlight=False)
     console.print()
     console.print(_flux(measured), highlight=False)
     for line in _limits(measured):
@@ -66,6 +69,16 @@ def _bars(console: Console, case: CaseEntry) -> None:
             color = "dim" if number else "green"
             text = f"  {entry['name'][:18]:<18} [{color}]{'█' * length}[/] {entry['ratio']:.2f}"
             console.print(text, highlight=False)
+
+
+def _profile(profile: Profile) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    titles, *rows = profile_rows(profile)
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
 
 
 def _flux(measured: Report) -> Table:

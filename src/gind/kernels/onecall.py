@@ -10,7 +10,7 @@ import ctypes
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gind.kernels.op import has_numba, implementation
 
-__all__ = ["Ending", "Layer", "address", "switched_off", "worthwhile"]
+__all__ = ["Ending", "Layer", "address", "call", "switched_off", "worthwhile"]
 
 # (nodes + edges) x channels. One call is faster at all sizes measured if the general loops have one thread too; above
 # this limit by less than the factor of 2 that a second thread can bring them. See decision 0011.
@@ -50,6 +50,14 @@ def address(name: str, dtype: torch.dtype) -> int:
         return 0
     function = getattr(importlib.import_module("gind.kernels.native.build").library(), f"{name}_{_NAMES[dtype]}")
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def call(name: str, kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """kernel(*arguments), which torch.profiler sees as gind::name."""
+    if not torch.autograd.profiler._is_profiler_enabled:  # a range takes tens of microseconds, even if nobody looks
+        return kernel(*arguments)
+    with torch.profiler.record_function(f"gind::{name}"):
+        return kernel(*arguments)
 
 
 class Ending(NamedTuple):
@@ -113,7 +121,7 @@ class Layer:
         size of rounding errors at a point; it is asked where a residual has stopped falling.
         """
         place, codes = address("flux_tanh", z0.dtype), self._solves.CODES
-        kernel = functools.partial(self._solves.descend(place > 0), place, self.arrays)
+        kernel = functools.partial(call, "solve", self._solves.descend(place > 0), place, self.arrays)
         z = self.padded(z0.detach(), 1).clone()
         x = z.clone()
         tol, max_steps, patience = stop
@@ -148,7 +156,8 @@ class Layer:
     def _run(self, y: Tensor, x: Tensor, r: Tensor, target: Tensor, max_steps: int, once: bool) -> int:
         tensors = (self.padded(y, 1), x, r, target)
         place, arrays = address("flux_jvp_tanh", y.dtype), (tensor.numpy() for tensor in tensors)
-        steps: int = self._solves.conjugate_gradients(place > 0)(place, self.arrays, *arrays, max_steps, once)
+        kernel = self._solves.conjugate_gradients(place > 0)
+        steps: int = call("solve", kernel, place, self.arrays, *arrays, max_steps, once)
         return steps
 
     def padded(self, x: Tensor, dim: int) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor
 
-from gind.kernels.onecall import Layer, address
+from gind.kernels.onecall import Layer, address, call
 
 __all__ = ["Live", "Record", "Slopes", "Steps"]
 
@@ -78,7 +78,8 @@ class Steps:
         base = z.clone() if reduced and record else z[:0]
         kernel, places = self._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
         constants = (self.pull.numpy(), self._norm(), self.alpha)
-        kernel(places, self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
+        arguments = (self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
+        call("steps", kernel, places, *arguments)
         end = self.layer.narrow(z @ self.layer.wide if reduced else z)
         if not record:
             if reduced:
@@ -97,7 +98,8 @@ class Steps:
         kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "flux_vjp_tanh")
         constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
         slopes = _numpy((slope_y, slope_f, slope_gamma))
-        kernel(places, self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
+        arguments = (self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
+        call("steps", kernel, places, *arguments)
         slope_C = slope_y.sum(dim=0)
         slope_P = slope_y.mul_(self.s[:, None])
         across = _over_steps(slope_P, z)
