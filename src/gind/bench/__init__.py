@@ -8,9 +8,11 @@ from gind.bench.reference import reference_kernels
 from gind.bench.run import Options, bench
 from gind.bench.schema import Report, read_report
 from gind.bench.shapes import SHAPES, Shape, make_graph
+from gind.bench.shapes import USUAL as USUAL_SHAPES
 
 __all__ = [
     "SHAPES",
+    "USUAL_SHAPES",
     "BenchError",
     "Case",
     "CaseRequest",

@@ -10,7 +10,7 @@ from gind.datasets import Dataset, random_split
 from gind.features import csr
 from gind.graph import Graph
 
-__all__ = ["SHAPES", "Shape", "make_dataset", "make_edges", "make_graph"]
+__all__ = ["SHAPES", "USUAL", "Shape", "make_dataset", "make_edges", "make_graph"]
 
 
 class Shape(NamedTuple):
@@ -30,7 +30,10 @@ SHAPES = {
     "cora": Shape(2_708, 5_278, features=1433, density=0.0127, classes=7),
     "pubmed": Shape(19_717, 44_324, features=500, density=0.1, classes=3),
     "squirrel": Shape(5_201, 198_353, features=2089, density=0.0086),
+    "million": Shape(1_000_000, 5_000_000),
 }
+USUAL = ("texas", "cora", "pubmed", "squirrel")
+"""measured if nothing else is asked for"""
 
 
 def make_edges(shape: Shape, seed: int = 0) -> Tensor:

@@ -194,7 +194,7 @@ def bench(
     datasets: Annotated[list[str] | None, typer.Argument(help="Measure on these: names, or paths of graphs.")] = None,
     shape: Annotated[
         list[str] | None,
-        typer.Option("--shape", help="On a generated graph of this dataset's shape.", show_default="four of them"),
+        typer.Option("--shape", help="On a generated graph of this shape, such as million.", show_default="four"),
     ] = None,
     data: Data = None,
     hidden: Annotated[int | None, typer.Option("--hidden", min=1, help="Channels.", show_default="64")] = None,

@@ -76,13 +76,13 @@ class BenchRequest:
             raise BenchError(f"There is no directory {self.json.parent} for {self.json.name}.")
 
     def _options(self) -> Any:
-        from gind.bench import SHAPES, CaseRequest, Options
+        from gind.bench import USUAL_SHAPES, CaseRequest, Options
         from gind.bench.roofline import SMALL
         from gind.bench.scaling import LARGE, QUICK
 
         shapes = self.shapes
         if not shapes and not self.datasets:
-            shapes = ("texas",) if self.quick else tuple(SHAPES)
+            shapes = ("texas",) if self.quick else USUAL_SHAPES
         channels = self.hidden or (16 if self.quick else 64)
         cases = [CaseRequest(name, False, channels, self.data) for name in self.datasets]
         cases += [CaseRequest(name, True, channels) for name in shapes]
