@@ -7,7 +7,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -57,8 +57,18 @@ GROUPS: dict[str, tuple[Entrant, ...]] = {
 
 
 def epoch(case: Case, entrants: Sequence[Entrant]) -> list[Contender]:
-    """A training step and a validation, each time with the same weights and random numbers."""
+    """The second epoch of a training, each time from the same weights, with the same random numbers."""
     return [_contender(case, entrant) for entrant in entrants]
+
+
+_Running = tuple[nn.Module, Optimizer, WarmStart, WarmStart]
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed looks for devices, for a millisecond
+        yield
 
 
 def _contender(case: Case, entrant: Entrant) -> Contender:
@@ -66,24 +76,26 @@ def _contender(case: Case, entrant: Entrant) -> Contender:
     problem = case.problem
     (part,) = problem.train
 
-    @functools.cache
-    def begun() -> tuple[nn.Module, Optimizer]:
-        """After one step, so that the optimizer has its state, with the weights of before."""
-        model = copy.deepcopy(first)
-        optimizer = make_optimizer(model, options)
-        train_step(model, part, problem.task, optimizer, options.clip, WarmStart(model, False))
-        model.load_state_dict(first.state_dict())
-        return model, optimizer
+    def one(running: _Running) -> tuple[float, float]:
+        model, optimizer, training, validation = running
+        loss, _ = train_step(model, part, problem.task, optimizer, options.clip, training)
+        return loss, evaluate(model, problem.val, problem.task, problem.metric, validation, measure=False).loss
 
-    def setup() -> tuple[nn.Module, Optimizer]:
+    @functools.cache
+    def begun() -> _Running:
+        """After the first epoch: the optimizer has its state, and warm starts are warm."""
+        model = copy.deepcopy(first)
+        starts = (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start))
+        running = (model, make_optimizer(model, options), *starts)
+        with _seeded(0):
+            one(running)
+        return running
+
+    def setup() -> _Running:
         return copy.deepcopy(begun())
 
-    def run(ready: tuple[nn.Module, Optimizer]) -> Sequence[Tensor]:
-        model, optimizer = ready
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)  # torch.manual_seed looks for devices, for a millisecond
-            loss, _ = train_step(model, part, problem.task, optimizer, options.clip, WarmStart(model, False))
-            seen = evaluate(model, problem.val, problem.task, problem.metric, measure=False)
-        return (torch.tensor(loss), torch.tensor(seen.loss))
+    def run(ready: _Running) -> Sequence[Tensor]:
+        with _seeded(1):
+            return tuple(map(torch.tensor, one(ready)))
 
     return Contender(entrant.name, run, setup, entrant.kernels, entrant.same)
