@@ -7,7 +7,7 @@ import torch
 
 from gind.bench.shapes import SHAPES, make_dataset
 from gind.datasets import Dataset
-from gind.datasets.table import nearest
+from gind.datasets.table import DATASETS, nearest
 from gind.errors import UserError
 from gind.experiments import Spec, load_data, make_spec
 from gind.experiments.data import prepare
@@ -38,7 +38,10 @@ class CaseRequest:
 
     def spec(self, model: str) -> Spec:
         """How this model is trained on this data: its own defaults, with the channels that were asked for."""
-        return make_spec({"dataset": self.name, "model": {"name": model, "hidden": self.channels}})
+        # a shape that is no dataset is like a graph of one's own: general defaults
+        own = self.generated and self.name not in DATASETS
+        dataset = f"./{self.name}" if own else self.name
+        return make_spec({"dataset": dataset, "model": {"name": model, "hidden": self.channels}})
 
     def open(self) -> "Case":
         """Generate or load."""

@@ -5,7 +5,7 @@
 | bandwidth | a ← b and a ← b + s c on arrays of 128 MiB: 2 and 3 transfers of 4 bytes per element |
 | sgemm | a product of square matrices, 2 n³ operations |
 | tanh | the kernels' own tanh on 8 KiB, elements per second of one core |
-| edge | y_j - y_i, tanh and the two sums of an edge, on 16 rows in the first cache, elements per second of one core |
+| edge | the flux of many edges between 16 nodes, all in the first cache, elements per second of one core |
 
 The flux of m edges in h channels is m h such elements. Its least traffic is y read once, the result written once, and
 the list of edges; without any cache each edge would also fetch a row of y and fetch and store one of the result.
@@ -21,13 +21,14 @@ import torch
 from torch import Tensor
 
 from gind.bench.interleave import Contender, interleave
-from gind.bench.loops import edge_loop, tanh_loop
+from gind.bench.loops import tanh_loop
 from gind.bench.schema import FluxRate, Peaks
 from gind.graph import Graph, diffuse
+from gind.kernels import flux
 
 __all__ = ["SMALL", "USUAL", "Sizes", "fractions", "measure", "threads"]
 
-_WIDTH, _ROWS = 64, 16
+_WIDTH, _ROWS = 128, 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +98,8 @@ def _limits(sizes: Sizes, count: int) -> dict[str, Work]:
     """Name → what to run, how much that is, and with how many threads."""
     a, b, c = (torch.ones(sizes.elements) for _ in range(3))
     left, right, product = (torch.ones(sizes.matrix, sizes.matrix) for _ in range(3))
-    x, y = np.ones(2048, np.float32), np.random.default_rng(0).standard_normal((_ROWS, _WIDTH), np.float32)
-    out, here = np.zeros_like(y), np.zeros(_WIDTH, np.float32)
-    tanh, edge = tanh_loop(), edge_loop()
+    x, tanh = np.ones(2048, np.float32), tanh_loop()
+    edges = 32 * sizes.times
 
     def every() -> contextlib.AbstractContextManager[None]:
         return threads(count)
@@ -110,8 +110,23 @@ def _limits(sizes: Sizes, count: int) -> dict[str, Work]:
         "triad_one_thread": (lambda _: (torch.add(b, c, alpha=2, out=a),), 3 * 4 * sizes.elements, _one),
         "sgemm": (lambda _: (torch.mm(left, right, out=product),), 2 * sizes.matrix**3, every),
         "tanh": (lambda _: tanh(x, sizes.times) or (), len(x) * sizes.times, _one),
-        "edge": (lambda _: edge(y, out, here, 32 * sizes.times) or (), 32 * _WIDTH * sizes.times, _one),
+        "edge": (_near(edges), float(edges * _WIDTH), _one),
     }
+
+
+def _near(edges: int) -> Callable[[Any], Sequence[Tensor]]:
+    """The flux of so many edges from each of a few nodes to the others: it never waits for memory."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randn(_ROWS, _WIDTH, generator=generator)
+    head = torch.randint(_ROWS, (edges,), generator=generator)
+    ptr = torch.linspace(0, edges, _ROWS + 1, dtype=torch.float64).long()
+    tail = torch.repeat_interleave(torch.arange(_ROWS), ptr.diff())
+    nothing = torch.empty(0, dtype=torch.long)
+
+    def run(_: Any) -> Sequence[Tensor]:
+        return (flux(y, tail, head, ptr, y.new_empty(0), nothing)[0],)
+
+    return run
 
 
 def _flux(graph: Graph, channels: int) -> Work:
