@@ -158,9 +158,10 @@ def test_convolutions_of_gcnii_may_have_their_own_group() -> None:
 
 def test_appnp_decays_the_weights_of_its_first_layer_alone() -> None:
     model: Any = make(APPNP, num_layers=3)
-    first, second = make_optimizer(model, FitOptions(weight_decay=0.1, implicit_weight_decay=0.0)).param_groups
+    first, second = make_optimizer(model, FitOptions(lr=0.3, weight_decay=0.1)).param_groups
     assert [id(p) for p in first["params"]] == [id(model.layers[0].weight)]
     assert (first["weight_decay"], second["weight_decay"]) == (0.1, 0.0)
+    assert first["lr"] == second["lr"] == 0.3
     assert len(second["params"]) == 5
 
 

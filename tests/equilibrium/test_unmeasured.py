@@ -4,7 +4,19 @@ import pytest
 import torch
 from untyped import untyped
 
-from gind.equilibrium import Anderson, Implicit, Phantom, Picard, Status, Stop, Unrolled, fixed_point, unmeasured, watch
+from gind.equilibrium import (
+    Anderson,
+    ConvergenceError,
+    Implicit,
+    Phantom,
+    Picard,
+    Status,
+    Stop,
+    Unrolled,
+    fixed_point,
+    unmeasured,
+    watch,
+)
 
 STOP = Stop(0.0, 7, measure=False)
 
@@ -73,6 +85,21 @@ def test_inside_of_unmeasured_no_evaluation_is_spent_on_the_residual() -> None:
     assert asked.converged  # a tolerance is always measured
     with torch.no_grad():
         assert fixed_point(fn, b, solver=Picard(1.0), stop=STOP, throw="ignore").status is Status.MAX_STEPS
+
+
+def test_what_diverged_is_seen_without_a_measure() -> None:
+    with torch.no_grad(), unmeasured(), pytest.raises(ConvergenceError, match="not finite"):
+        fixed_point(lambda z: z * 1e30, torch.ones(3, 2), solver=Picard(1.0), stop=Stop(1e-3, 9, False), throw="raise")
+
+
+def test_the_value_is_a_tensor_of_its_own() -> None:
+    constant, start = torch.ones(3, 2), torch.zeros(()).expand(3, 2)
+    once = Stop(0.0, 1, measure=False)
+    after = fixed_point(lambda z: constant, start, solver=Picard(1.0), stop=once, adjoint=Phantom(2, 1.0))
+    assert after.value is not constant
+    assert after.value.data_ptr() != constant.data_ptr()
+    none = fixed_point(lambda z: z, start, solver=Picard(1.0), stop=Stop(0.0, 0, False), adjoint=Unrolled())
+    assert none.value.is_contiguous()
 
 
 def test_nothing_is_warned_of_where_nothing_was_asked_for() -> None:

@@ -23,6 +23,7 @@ def test_mean_and_sample_deviation_are_those_of_numpy(tmp_path: Path) -> None:
     (row,) = collect(sheet_of(*CELLS), tmp_path).rows
     assert row.test.mean == pytest.approx(100 * np.mean(SHARES))
     assert row.test.std == pytest.approx(100 * np.std(SHARES, ddof=1))
+    assert row.validation is not None
     assert row.validation.mean == pytest.approx(50 * np.mean(SHARES))
     assert row.majority == pytest.approx(25 * np.mean(SHARES))
     assert (row.metric, row.runs, row.splits, row.expected, row.seconds) == ("accuracy", 4, 4, 4, 10.0)

@@ -23,8 +23,7 @@ class APPNP(nn.Module):
     The MLP has `num_layers` layers with ReLU between and dropout before each. Dropout of Â is left out: PyG's layer
     drops out of what it has dropped out of before (issue 10783).
 
-    The authors decay the weights of the first layer only. The others are the second group of the optimizer, whose
-    options are `implicit_lr` and `implicit_weight_decay`.
+    The authors decay the weights of the first layer only; `fit` asks for the others.
     """
 
     def __init__(
@@ -50,8 +49,8 @@ class APPNP(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.propagate = _Propagate(steps, alpha, dropout=0.0, normalize=False)
 
-    def implicit_parameters(self) -> list[nn.Parameter]:
-        """What the optimizer keeps as its second group: all but the weights of the first layer."""
+    def undecayed_parameters(self) -> list[nn.Parameter]:
+        """What has no weight decay: all but the weights of the first layer."""
         return list(self.layers.parameters())[1:]
 
     def forward(

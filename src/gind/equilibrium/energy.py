@@ -114,9 +114,10 @@ class Problem:
             if end is not None:
                 return end
         spread = self.inner.spread(rate, z)
-        for _ in range(times):
+        for left in reversed(range(times)):
             fz = self.evaluate(z)
-            z = fz if whole else torch.lerp(z, fz, spread)
+            # the last is a tensor of its own: f may return one that it keeps
+            z = fz if whole and left else torch.lerp(z, fz, spread)
         return z
 
     def distance_bound(self, z: Tensor, residual: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """The only entry: one call, orthogonal choices."""
 
+import dataclasses
 from typing import get_args
 
 import torch
@@ -45,8 +46,13 @@ def fixed_point(
     problem = Problem(fn, inner)
     z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
-    if solution.status is Status.UNMEASURED and measuring() and not torch.is_grad_enabled():
-        solution = measured(problem, solution)
+    if not solution.value.is_contiguous():  # no step was made from a start that is one number seen from everywhere
+        solution = dataclasses.replace(solution, value=solution.value.contiguous())
+    if solution.status is Status.UNMEASURED and not torch.is_grad_enabled():
+        if measuring():
+            solution = measured(problem, solution)
+        elif not is_finite(solution.value):
+            solution = dataclasses.replace(solution, status=Status.NONFINITE)
     tell(solution)
     solution.report(throw)
     return solution

@@ -141,12 +141,14 @@ def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -
 
 
 def make_optimizer(model: nn.Module, options: FitOptions) -> Optimizer:
-    """Implicit layers have rates of their own."""
+    """Implicit layers have rates of their own; what `model.undecayed_parameters()` may name has no decay."""
     implicit = implicit_parameters(model)
-    known = {id(parameter) for parameter in implicit}
+    free = list(getattr(model, "undecayed_parameters", list)())
+    known = {id(parameter) for parameter in [*implicit, *free]}
     explicit = [parameter for parameter in model.parameters() if id(parameter) not in known]
     groups: list[dict[str, Any]] = [
         {"params": explicit, "lr": options.lr, "weight_decay": options.weight_decay},
+        {"params": free, "lr": options.lr, "weight_decay": 0.0},
         {"params": implicit, "lr": options.implicit_lr, "weight_decay": options.implicit_weight_decay},
     ]
     # a model that fits itself may have no parameters, and Adam insists on some
