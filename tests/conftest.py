@@ -1,5 +1,7 @@
 """Settings for all tests."""
 
+import signal
+
 import torch
 from hypothesis import settings
 
@@ -10,3 +12,7 @@ torch.set_num_threads(1)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("fuzz", derandomize=False, deadline=None)
 settings.load_profile("repeatable")
+
+# a shell starts what runs in the background with Ctrl-C ignored; tests of interrupts mean the usual process
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -249,12 +249,12 @@ def test_second_signal_ends_at_once(place: Path) -> None:
         loop: Any = gind.train.loop
         real, calls = loop.evaluate, [0]
 
-        def slow(*arguments: Any) -> Any:
+        def slow(*arguments: Any, **named: Any) -> Any:
             calls[0] += 1
             if calls[0] == 4:
                 (place / "slow").touch()
                 time.sleep(50)
-            return real(*arguments)
+            return real(*arguments, **named)
 
         loop.evaluate = slow
 
