@@ -26,24 +26,29 @@ def problem() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(4, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64) / 3
 
 
+class Counted:
+    """z ↦ tanh(zW + b), which counts how often it is asked."""
+
+    def __init__(self, W: torch.Tensor, b: torch.Tensor) -> None:
+        self.W, self.b, self.calls = W, b, 0
+
+    def __call__(self, z: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return torch.tanh(z @ self.W + self.b)
+
+
 @pytest.mark.parametrize("adjoint", [Phantom(2, damping=1.0), Unrolled(), Implicit()], ids=lambda a: type(a).__name__)
 def test_as_many_evaluations_as_steps(adjoint: Phantom | Unrolled | Implicit) -> None:
     b, W = problem()
     W.requires_grad_()
-    calls = 0
-
-    def fn(z: torch.Tensor) -> torch.Tensor:
-        nonlocal calls
-        calls += 1
-        return torch.tanh(z @ W + b)
-
+    fn = Counted(W, b)
     z = torch.zeros_like(b)
     for _ in range(9 if isinstance(adjoint, Phantom) else 7):
         z = torch.tanh(z @ W.detach() + b)
     with watch() as seen:
         solution = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=STOP, adjoint=adjoint)
     torch.testing.assert_close(solution.value, z)
-    assert calls == {Phantom: 9, Unrolled: 7, Implicit: 8}[type(adjoint)]
+    assert fn.calls == {Phantom: 9, Unrolled: 7, Implicit: 8}[type(adjoint)]
     assert solution.status is Status.UNMEASURED
     assert not solution.converged
     assert bool(solution.residual.isnan().all())
@@ -69,17 +74,11 @@ def test_without_gradient_the_residual_is_measured_once() -> None:
 
 def test_inside_of_unmeasured_no_evaluation_is_spent_on_the_residual() -> None:
     b, W = problem()
-    calls = 0
-
-    def fn(z: torch.Tensor) -> torch.Tensor:
-        nonlocal calls
-        calls += 1
-        return torch.tanh(z @ W + b)
-
+    fn = Counted(W, b)
     with torch.no_grad(), unmeasured():
         marched = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=STOP)
         asked = fixed_point(fn, torch.zeros_like(b), solver=Picard(1.0), stop=Stop(1e-3, 50))
-    assert calls == 7 + asked.steps + 1
+    assert fn.calls == 7 + asked.steps + 1
     assert marched.status is Status.UNMEASURED
     assert bool(marched.residual.isnan().all())
     assert asked.converged  # a tolerance is always measured

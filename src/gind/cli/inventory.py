@@ -8,7 +8,6 @@ import typing
 from pathlib import Path
 from typing import Any
 
-import numba
 import torch
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +22,7 @@ from gind.experiments.run import versions
 from gind.experiments.spec import keys_by_section
 from gind.kernels import cpu
 from gind.kernels.op import implementation, why_not
+from gind.kernels.untyped import config
 
 __all__ = ["check", "datasets", "doctor", "keys", "models"]
 
@@ -68,7 +68,6 @@ def doctor(console: Console, data: Path | None) -> None:
     for name, version in versions().items():
         table.add_row(name, version)
     table.add_row("processors", str(os.cpu_count()))
-    config: Any = numba.config  # numba fills it when it is imported: its names have no types
     table.add_row("numba threads", str(config.NUMBA_NUM_THREADS))
     table.add_row("kernels on cpu", implementation("cpu"))
     for module, reason in why_not("cpu").items():

@@ -36,6 +36,10 @@ class Split:
         if len(whole) != len(torch.unique(whole)):
             raise DataError("Train, validation and test overlap, or name an index twice.")
 
+    def without_validation(self) -> "Split":
+        """What validates trains."""
+        return Split(torch.cat([self.train, self.val]).sort().values, self.val[:0], self.test)
+
     def __repr__(self) -> str:
         return f"Split({len(self.train)} train, {len(self.val)} val, {len(self.test)} test)"
 

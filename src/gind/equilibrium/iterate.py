@@ -79,8 +79,7 @@ def _march(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution
         z, state = z0, solver.init(problem, z0)
         for _ in range(stop.max_steps):
             z, state = solver.step(problem, Iterate(z, problem.evaluate(z), unknown), state)
-    value = z if z is z0 else z.contiguous()
-    return Solution(value, unknown, unknown, stop.max_steps, Status.UNMEASURED, stop.tol)
+    return Solution(z, unknown, unknown, stop.max_steps, Status.UNMEASURED, stop.tol)
 
 
 def measured(problem: Problem, solution: Solution) -> Solution:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-__all__ = ["check_count", "check_step", "is_finite"]
+__all__ = ["check_count", "check_step", "in_words", "is_finite"]
 
 
 def check_step(name: str, value: object) -> None:
@@ -22,3 +22,8 @@ def is_finite(x: Tensor) -> bool:
     """Whether all entries are; a sum, which a bad entry spoils, is quicker than a look at each."""
     x = x.detach()
     return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())
+
+
+def in_words(thing: object) -> str:
+    """What was given in place of an option, for a refusal."""
+    return f"the class {thing.__name__} (call it)" if isinstance(thing, type) else repr(thing)

@@ -4,6 +4,7 @@ import abc
 import dataclasses
 
 from gind.equilibrium.energy import Energy, Map, Problem
+from gind.equilibrium.options import in_words
 
 __all__ = ["Preconditioner", "check_preconditioner", "prepare"]
 
@@ -24,8 +25,9 @@ class Preconditioner(abc.ABC):
 def check_preconditioner(preconditioner: object) -> None:
     """Refuse what is none, at once and not in the middle of a solve."""
     if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
-        what = f"the class {preconditioner.__name__} (call it)" if isinstance(preconditioner, type) else preconditioner
-        raise TypeError(f"`preconditioner` must be None or a Preconditioner such as Elimination(), got {what}.")
+        raise TypeError(
+            f"`preconditioner` must be None or a Preconditioner such as Elimination(), got {in_words(preconditioner)}."
+        )
 
 
 def prepare(preconditioner: Preconditioner | None, problem: Problem) -> Map | None:

@@ -11,7 +11,7 @@ from gind.equilibrium.adjoints.implicit import Implicit
 from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.inner import Blocks, InnerProduct, Whole
 from gind.equilibrium.iterate import iterate, measured
-from gind.equilibrium.options import is_finite
+from gind.equilibrium.options import in_words, is_finite
 from gind.equilibrium.solution import Solution, Status, Stop, Throw
 from gind.equilibrium.solvers.anderson import Anderson
 from gind.equilibrium.solvers.base import Solver
@@ -46,7 +46,7 @@ def fixed_point(
     problem = Problem(fn, inner)
     z0 = fn.project(z0) if isinstance(fn, Energy) else z0
     solution = adjoint.run(problem, z0, lambda start: iterate(problem, start, solver, stop))
-    if not solution.value.is_contiguous():  # no step was made from a start that is one number seen from everywhere
+    if not solution.value.is_contiguous():  # the map's own layout, or a start seen from everywhere and no step
         solution = dataclasses.replace(solution, value=solution.value.contiguous())
     if solution.status is Status.UNMEASURED and not torch.is_grad_enabled():
         if measuring():
@@ -65,19 +65,19 @@ def _check(fn: object, z0: object, solver: object, stop: object, adjoint: object
         kind = z0.dtype if isinstance(z0, Tensor) else type(z0).__name__
         raise TypeError(f"`z0` must be a floating point tensor, got {kind}.")
     if not isinstance(solver, Solver):
-        raise TypeError(f"`solver` must be a Solver such as Anderson() or Picard(), got {_what(solver)}.")
+        raise TypeError(f"`solver` must be a Solver such as Anderson() or Picard(), got {in_words(solver)}.")
     if not isinstance(stop, Stop):
-        raise TypeError(f"`stop` must be a Stop(tol, max_steps), got {_what(stop)}.")
+        raise TypeError(f"`stop` must be a Stop(tol, max_steps), got {in_words(stop)}.")
     if not isinstance(adjoint, Adjoint):
         raise TypeError(
-            f"`adjoint` must be an Adjoint such as Implicit(), Phantom(steps) or Unrolled(), got {_what(adjoint)}."
+            f"`adjoint` must be an Adjoint such as Implicit(), Phantom(steps) or Unrolled(), got {in_words(adjoint)}."
         )
     if throw not in get_args(Throw):
         raise ValueError(f"`throw` must be one of {', '.join(map(repr, get_args(Throw)))}, got {throw!r}.")
     if solver.needs_energy and not isinstance(fn, Energy):
         raise TypeError(
             f"{type(solver).__name__} needs an Energy (a gradient map of known smoothness), but `fn` is "
-            f"{_what(fn)}. Use Anderson(), Broyden() or Picard(alpha)."
+            f"{in_words(fn)}. Use Anderson(), Broyden() or Picard(alpha)."
         )
     if solver.needs_residual and not stop.measure:
         raise ValueError(f"{type(solver).__name__} steers by the residual: `Stop(measure=False)` goes with Picard.")
@@ -87,11 +87,9 @@ def _check(fn: object, z0: object, solver: object, stop: object, adjoint: object
 
 def _check_inner(inner: object, z0: Tensor) -> None:
     if not isinstance(inner, InnerProduct):
-        raise TypeError(f"`inner` must be an InnerProduct such as Whole() or Blocks(index, size), got {_what(inner)}.")
+        raise TypeError(
+            f"`inner` must be an InnerProduct such as Whole() or Blocks(index, size), got {in_words(inner)}."
+        )
     rows = len(z0) if z0.dim() else 0
     if isinstance(inner, Blocks) and len(inner.index) != rows:
         raise ValueError(f"`inner` has {len(inner.index)} rows but `z0` has {rows}.")
-
-
-def _what(thing: object) -> str:
-    return f"the class {thing.__name__} (call it)" if isinstance(thing, type) else repr(thing)

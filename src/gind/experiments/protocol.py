@@ -13,7 +13,6 @@ curves, and every such table says so.
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from gind.datasets import Dataset, Split
 from gind.experiments.data import DataOptions
@@ -49,9 +48,7 @@ def check_protocol(dataset: Dataset, options: DataOptions) -> None:
 
 def parts_of(split: Split, protocol: str) -> Split:
     """Who trains, validates and is tested: in the paper's protocol nobody validates."""
-    if protocol != "paper":
-        return split
-    return Split(torch.cat([split.train, split.val]).sort().values, split.val[:0], split.test)
+    return split.without_validation() if protocol == "paper" else split
 
 
 def best_epoch(curves: Sequence[Sequence[float]]) -> int:

@@ -58,7 +58,7 @@ class Problem:
         """All that is not tested trains, validation part included; the metric on the test part is noted by epoch."""
         if len(split.test) == 0:
             raise DataError(f"The test part of this split of {dataset.name} is empty. Take another split.")
-        return cls._of(dataset, torch.cat([split.train, split.val]).sort().values, split.test, batch_size, "test")
+        return cls._of(dataset, split.without_validation().train, split.test, batch_size, "test")
 
     @classmethod
     def _of(cls, dataset: Dataset, train: Tensor, other: Tensor, batch_size: int, watched: Watched) -> "Problem":
