@@ -230,6 +230,23 @@ def test_rounding_errors_end_a_solve(norm: float) -> None:
     assert bool((distance <= one.bound + general.bound).all())
 
 
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_products_that_are_carried_along_stay_true(dtype: torch.dtype) -> None:
+    """The residual that ends a solve is that of z, after hundreds of steps in which zKᵀ was never computed from z."""
+    layer = make_layer(30.0, 6, dtype, stop=gind.Stop(1e-3, 2000))
+    fn = bind(layer, make_input(60, 6, dtype), batched(Given(some_graph_index(), 20, None), 3))
+    one, general = both(layer, fn)
+    assert fn._layer.reducible
+    assert one.status is general.status is Status.CONVERGED
+    assert one.steps > 64
+    inner = inner_product(fn.graph)
+    with torch.no_grad(), switched_off():
+        image = dataclasses.replace(fn)(one.value)
+    size = inner.norm(image)
+    true = torch.where(size > 0, inner.norm(one.value - image) / size, 0.0)  # the batch has an empty graph
+    torch.testing.assert_close(one.residual, true, rtol=0.05 if dtype == F32 else 1e-9, atol=0)
+
+
 def test_a_problem_does_not_see_the_others() -> None:
     """Bit for bit: a graph in a batch, and alone."""
     index = some_graph_index()

@@ -22,7 +22,7 @@ from gind.bench.published import PUBLISHED, store
 from gind.bench.reference import reference_kernels
 from gind.experiments.setup import build_model
 from gind.train import FitOptions, evaluate, make_optimizer
-from gind.train.step import WarmStart, train_step
+from gind.train.step import WarmStart, train_step, warm_starts
 
 __all__ = ["GROUPS", "Entrant", "epoch"]
 
@@ -85,8 +85,7 @@ def _contender(case: Case, entrant: Entrant) -> Contender:
     def begun() -> _Running:
         """After the first epoch: the optimizer has its state, and warm starts are warm."""
         model = copy.deepcopy(first)
-        starts = (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start))
-        running = (model, make_optimizer(model, options), *starts)
+        running = (model, make_optimizer(model, options), *warm_starts(model, options.warm_start))
         with _seeded(0):
             one(running)
         return running

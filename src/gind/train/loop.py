@@ -22,7 +22,7 @@ from gind.train.observe import Observer
 from gind.train.options import FitOptions, OptionError
 from gind.train.problem import Problem, Watched
 from gind.train.state import EpochRecord, TrainingState, fingerprint
-from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step
+from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step, warm_starts
 from gind.train.stopping import Patience
 from gind.train.wrap import as_problem
 
@@ -135,7 +135,7 @@ def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -
         model,
         make_optimizer(model, options),
         Patience(options.patience, options.patience_counts, latest=problem.watched == "test"),
-        (WarmStart(model, options.warm_start), WarmStart(model, options.warm_start)),
+        warm_starts(model, options.warm_start),
         fingerprint(model, problem, options, seed),
     )
 

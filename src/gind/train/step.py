@@ -98,6 +98,13 @@ class WarmStart:
                 self.values = [solution.value.detach().clone(memory_format=layout) for solution in solutions]
 
 
+def warm_starts(model: nn.Module, on: bool) -> tuple[WarmStart, WarmStart]:
+    """Of training steps and of validations. A step with dropout is another problem each time: it starts from zero."""
+    rates = (getattr(module, "dropout", 0.0) for module in model.modules())
+    changing = any(isinstance(rate, float | int) and rate > 0 for rate in rates)
+    return WarmStart(model, on and not changing), WarmStart(model, on)
+
+
 def call(model: nn.Module, part: Part, **more: Any) -> Tensor:
     """The scores of the rows that count: model(x, edge_index), with edge_weight and batch where there are any."""
     optional = {name: part.data[name] for name in ("edge_weight", "batch") if part.data.get(name) is not None}
