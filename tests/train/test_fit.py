@@ -163,6 +163,24 @@ def test_warm_start_gives_the_same_answer_within_tolerance_in_fewer_steps() -> N
     assert all(r.residual <= 1e-6 and r.open == 0 for r in second.history)
 
 
+def test_with_dropout_only_validations_start_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[tuple[bool, bool]] = []
+    forward = gind.GIND.forward
+
+    def watched(self: gind.GIND, *args: Any, z0: Any = None, **named: Any) -> Tensor:
+        starts.append((self.training, z0 is not None))
+        scores: Tensor = forward(self, *args, z0=z0, **named)
+        return scores
+
+    monkeypatch.setattr(gind.GIND, "forward", watched)
+    cases: list[dict[str, Any]] = [{"dropout": 0.3}, {"diffusion_dropout": 0.3}, {}]
+    for options in cases:
+        starts.clear()
+        fit(small(**options), two_blocks(), epochs=4, warm_start=True)
+        assert {warm for training, warm in starts[2:] if training} == {not options}
+        assert any(warm for training, warm in starts if not training)
+
+
 def test_implicit_and_explicit_parameters_have_their_own_rates() -> None:
     model = small(injection="separate", edge_norm=gind.FrozenNorm())
     before = bits(model)
