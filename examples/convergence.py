@@ -25,7 +25,8 @@ PICTURE = pathlib.Path(__file__).parents[1] / "docs" / "assets" / "convergence.p
 CURVES: tuple[tuple[Solver, str, str], ...] = (
     (gind.Picard(1.0), "Picard(1.0), undamped: never converges", "#c1272d"),
     (gind.Picard(), "Picard()", "#888888"),
-    (gind.Nesterov(), "Nesterov()", "#0072b2"),
+    (gind.Nesterov(), "Nesterov()", "#56b4e9"),
+    (gind.HeavyBall(), "HeavyBall()", "#0072b2"),
     (gind.Anderson(), "Anderson()", "#009e73"),
     (gind.NewtonCG(), "NewtonCG(), a dot for each step", "#e69f00"),
 )

@@ -19,6 +19,7 @@ SOLVERS: dict[str, Solver] = {
     "Picard(1.0)": gind.Picard(1.0),
     "Picard()": gind.Picard(),
     "Nesterov()": gind.Nesterov(),
+    "HeavyBall()": gind.HeavyBall(),
     "Anderson()": gind.Anderson(),
     "Broyden()": gind.Broyden(),
     "NewtonCG()": gind.NewtonCG(),

@@ -9,7 +9,7 @@ from oracle import oracle
 import gind
 from gind.diffusion.map import DiffusionEnergy
 
-SOLVERS = [gind.Picard(), gind.Nesterov(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()]
+SOLVERS = [gind.Picard(), gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()]
 DTYPES = [torch.float32, torch.float64]
 
 

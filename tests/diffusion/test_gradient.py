@@ -89,7 +89,9 @@ def test_other_gradients_tend_to_the_implicit_one(variant: str, adjoint: gind.Ph
         assert_close(other, exact, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("solver", [gind.Picard(), gind.Nesterov(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()])
+@pytest.mark.parametrize(
+    "solver", [gind.Picard(), gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()]
+)
 @pytest.mark.parametrize(
     "adjoint", [EXACT, gind.Phantom(300), gind.Unrolled()], ids=["implicit", "phantom", "unrolled"]
 )

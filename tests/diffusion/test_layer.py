@@ -113,7 +113,9 @@ def test_orientation_and_numbering_do_not_matter(seed: int, nodes: int, edges: i
     )
 
 
-@pytest.mark.parametrize("solver", [gind.Nesterov(), gind.Anderson(), gind.NewtonCG(), gind.Broyden(), gind.Picard()])
+@pytest.mark.parametrize(
+    "solver", [gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden(), gind.Picard()]
+)
 @pytest.mark.parametrize("variant", ["plain", "row", "frozen layer", "frozen instance", "laplacian"])
 def test_batching_equals_solving_one_by_one(variant: str, solver: gind.Picard) -> None:
     names = ["simple", "disconnected", "no edges", "star", "multigraph"]

@@ -11,6 +11,7 @@ from gind.equilibrium import (
     Adjoint,
     Anderson,
     Broyden,
+    HeavyBall,
     Nesterov,
     NewtonCG,
     Picard,
@@ -20,7 +21,7 @@ from gind.equilibrium import (
     fixed_point,
 )
 
-SOLVERS: list[Solver] = [Picard(), Nesterov(), Anderson(), NewtonCG(), Broyden()]
+SOLVERS: list[Solver] = [Picard(), Nesterov(), HeavyBall(), Anderson(), NewtonCG(), Broyden()]
 DTYPES = [torch.float32, torch.float64]
 TOL = {torch.float32: 1e-5, torch.float64: 1e-10}
 

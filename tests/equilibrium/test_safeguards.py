@@ -11,7 +11,20 @@ from problems import SQUARE, Case, Maker, Ridge, affine, energy_case, log_cosh, 
 from solver_cases import DTYPES, SOLVERS, TOL, name, run
 from torch.testing import assert_close
 
-from gind.equilibrium import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver, Status, Stop
+from gind.equilibrium import (
+    Anderson,
+    Broyden,
+    Energy,
+    HeavyBall,
+    Nesterov,
+    NewtonCG,
+    Picard,
+    Solution,
+    Solver,
+    Status,
+    Stop,
+    fixed_point,
+)
 from gind.equilibrium.energy import Map
 
 F64 = torch.float64
@@ -47,8 +60,46 @@ def test_acceleration_pays_on_an_ill_conditioned_energy() -> None:
     steps = {solver: run(quadratic(F64, 300.0, 12), solver, Stop(1e-6, 4000)).steps for solver in SOLVERS}
     assert 300 < steps[Picard()] < 4000
     assert steps[Nesterov()] < steps[Picard()] / 3
+    assert steps[HeavyBall()] <= steps[Nesterov()]
     assert steps[Anderson()] < steps[Picard()] / 3
     assert steps[NewtonCG()] < 15
+
+
+class Bent(Energy):
+    """E' = 25z, z + 24 or 25z - 24, below 1, below 2 and above: a heavy ball cycles for ever (Lessard et al., 2016)."""
+
+    def __call__(self, z: torch.Tensor) -> torch.Tensor:
+        return z - torch.where(z < 1, 25 * z, torch.where(z < 2, z + 24, 25 * z - 24))
+
+    def value(self, z: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def hessian(self, z: torch.Tensor) -> Map:
+        raise NotImplementedError
+
+    def majorizer(self, z: torch.Tensor) -> Map:
+        raise NotImplementedError
+
+    @property
+    def smoothness(self) -> torch.Tensor:
+        return torch.tensor([25.0], dtype=F64)
+
+    def rounding(self, z: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(1, dtype=F64)
+
+
+def test_a_heavy_ball_that_cycles_goes_on_as_nesterov(monkeypatch: pytest.MonkeyPatch) -> None:
+    z0 = torch.tensor([3.3], dtype=F64)
+
+    def solve() -> Solution:
+        return fixed_point(Bent(), z0, solver=HeavyBall(), stop=Stop(1e-10, 400), throw="ignore")
+
+    assert solve().converged
+    assert abs(float(solve().value)) < 1e-9
+    monkeypatch.setattr("gind.equilibrium.solvers.heavy_ball._patience", lambda root: torch.full_like(root, 1e6))
+    endless = solve()
+    assert endless.status is Status.MAX_STEPS
+    assert 0.5 < abs(float(endless.value)) < 4
 
 
 @pytest.mark.parametrize("smoothness", [2.5, 20.0])

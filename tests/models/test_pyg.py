@@ -66,7 +66,7 @@ def test_reset_parameters_and_repr() -> None:
     layer.reset_parameters()
     assert all(not torch.equal(before[key], value) for key, value in layer.state_dict().items() if "gamma" not in key)
     text = repr(layer)
-    for word in ("GINDConv(3, 4", "Row", "FrozenNorm", "separate", "Nesterov", "Stop", "Implicit"):
+    for word in ("GINDConv(3, 4", "Row", "FrozenNorm", "separate", "HeavyBall", "Stop", "Implicit"):
         assert word in text
 
 

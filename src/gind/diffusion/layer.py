@@ -12,7 +12,7 @@ from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product, zeros
 from gind.diffusion.readout import normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
-from gind.equilibrium import Adjoint, Anderson, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
+from gind.equilibrium import Adjoint, Anderson, HeavyBall, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, Scaling, Symmetric, incidence_norm
 from gind.kernels import ACTIVATIONS
@@ -41,7 +41,7 @@ class Diffusion(nn.Module):
     injection_gain  a constant factor of the injected part
     flux_gain       a constant factor of the flux; 2: every edge counts in both directions, as in the published code
     K_norm          ‖K‖ before training: K is this times a random orthogonal matrix; None: normal, ‖K‖ about 2.8
-    solver          default `Nesterov()` with an energy, else `Anderson()`
+    solver          default `HeavyBall()` with an energy (`Nesterov()` if nothing is measured), else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
     """
 
@@ -91,9 +91,8 @@ class Diffusion(nn.Module):
         self.flux_gain = flux_gain
         self.K_norm = K_norm
         self.alpha = alpha
-        default: Solver = Nesterov() if self.has_energy else Anderson()
-        self.solver = default if solver is None else solver
         self.stop = Stop() if stop is None else stop
+        self.solver = self._default_solver() if solver is None else solver
         self.adjoint = Implicit() if adjoint is None else adjoint
         self.throw: Throw = throw
         check_options(self, ACTIVATIONS)
@@ -234,6 +233,11 @@ class Diffusion(nn.Module):
         if self.injection_norm:
             C = unit_gradient(C, graph)
         return C if self.injection_gain == 1 else self.injection_gain * C
+
+    def _default_solver(self) -> Solver:
+        if not self.has_energy:
+            return Anderson()
+        return HeavyBall() if self.stop.measure else Nesterov()
 
     def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
         if not isinstance(z0, Tensor):

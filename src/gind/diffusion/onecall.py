@@ -56,7 +56,8 @@ def descend(layer: Layer, fn: DiffusionEnergy, z0: Tensor, descent: Descent, inn
     if not _fits(z0, fn.K, inner, fn.graph):
         return None
     stop = (float(descent.stop.tol), descent.stop.max_steps, descent.patience)
-    end = layer.descend(z0, (descent.step, descent.momentum), stop, fn.rounding)
+    rates = descent.rates
+    end = layer.descend(z0, (rates.step, rates.momentum), rates.heavy, stop, fn.rounding)
     return Descended(end.z, end.absolute, end.relative, end.steps, Status[end.status])
 
 

@@ -13,7 +13,7 @@ from gind.equilibrium.solution import (
     Stop,
 )
 from gind.equilibrium.solve import fixed_point
-from gind.equilibrium.solvers import Anderson, Broyden, Nesterov, NewtonCG, Picard, Solver
+from gind.equilibrium.solvers import Anderson, Broyden, HeavyBall, Nesterov, NewtonCG, Picard, Solver
 from gind.equilibrium.solvers.base import Iterate
 from gind.equilibrium.watch import unmeasured, watch
 
@@ -27,6 +27,7 @@ __all__ = [
     "ConvergenceWarning",
     "Energy",
     "GradientReport",
+    "HeavyBall",
     "Implicit",
     "InnerProduct",
     "Iterate",

@@ -1,4 +1,4 @@
-"""What maps may offer to do in one call: a solver that is two numbers per problem, and a number of applications."""
+"""What maps may offer to do in one call: a solver that is a few numbers per problem, and a number of applications."""
 
 import abc
 from typing import NamedTuple
@@ -7,14 +7,31 @@ from torch import Tensor
 
 from gind.equilibrium.solution import Status, Stop
 
-__all__ = ["Descended", "Descent", "Repeatable"]
+__all__ = ["Descended", "Descent", "Heavy", "Rates", "Repeatable"]
 
 
-class Descent(NamedTuple):
-    """x' = z + step (f(z) - z), z' = x' + momentum (x' - x), both (problems,) float64, stopped as in `iterate`."""
+class Heavy(NamedTuple):
+    """x' = z + step (f(z) - z), z' = x' + momentum (z - z₋), all (problems,) float64."""
 
     step: Tensor
     momentum: Tensor
+    patience: Tensor
+    """steps without a new minimum of the residual after which a problem goes on by its other rates"""
+
+
+class Rates(NamedTuple):
+    """x' = z + step (f(z) - z), z' = x' + momentum (x' - x), both (problems,) float64."""
+
+    step: Tensor
+    momentum: Tensor
+    heavy: Heavy | None = None
+    """how to begin"""
+
+
+class Descent(NamedTuple):
+    """Steps by these rates, stopped as in `iterate`."""
+
+    rates: Rates
     stop: Stop
     patience: int
     """steps without a new minimum of the residual before it is compared with the rounding errors"""

@@ -107,7 +107,7 @@ def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Soluti
     if energy is None or torch.is_grad_enabled():
         return None
     rates = solver.rates(problem, z0.device)
-    end = None if rates is None else energy.descend(z0, Descent(*rates, stop, _Progress.patience), problem.inner)
+    end = None if rates is None else energy.descend(z0, Descent(rates, stop, _Progress.patience), problem.inner)
     if end is None:
         return None
     bound = problem.distance_bound(end.z, end.absolute)

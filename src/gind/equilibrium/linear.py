@@ -53,9 +53,9 @@ def conjugate_gradients(
     """
     size = inner.norm(rhs)
     target = size * torch.as_tensor(tol, dtype=torch.float64, device=size.device)
-    x, carried, steps = _run(apply, rhs, inner, target, max_steps, precondition)
+    x, left, steps = _run(apply, rhs, inner, target, max_steps, precondition)
     if not refine:
-        return LinearSolution(x, carried / size.where(size > 0, 1.0), steps)
+        return LinearSolution(x, inner.norm(left) / size.where(size > 0, 1.0), steps)
     left = rhs - apply(x)
     residual = inner.norm(left)
     while bool((residual > target).any()) and steps < max_steps:
@@ -76,7 +76,7 @@ def conjugate_gradients(
 def _run(
     apply: Map, rhs: Tensor, inner: InnerProduct, target: Tensor, max_steps: int, precondition: Map | None
 ) -> tuple[Tensor, Tensor, int]:
-    """x, the norm of the residual that is carried along, and the number of products."""
+    """x, the residual carried along, and the number of products."""
     if precondition is None and isinstance(apply, Operator):
         at_once = apply.run(rhs, inner, target, max_steps)
         if at_once is not None:
@@ -89,7 +89,7 @@ def _run(
     for steps in range(max_steps):
         active = (rr > target) & torch.isfinite(rr)
         if not bool(active.any()):
-            return x, rr.sqrt(), steps
+            return x, r, steps
         ap = apply(p)
         pap = inner.dot(p, ap)
         # a problem that stands still has step 0; A is positive definite, so pap > 0 in all others
@@ -103,4 +103,4 @@ def _run(
         beta = torch.where(active, rz_next / rz.where(active, 1.0), 0.0)
         p = torch.addcmul(z, p, inner.spread(beta, r))
         rz = rz_next
-    return x, rr.sqrt(), max_steps
+    return x, r, max_steps

@@ -44,6 +44,7 @@ from gind.equilibrium import (
     Adjoint,
     Anderson,
     Broyden,
+    HeavyBall,
     Implicit,
     Nesterov,
     NewtonCG,
@@ -68,6 +69,7 @@ KINDS: Kinds = {
     Solver: {
         "picard": Picard,
         "nesterov": Nesterov,
+        "heavy-ball": HeavyBall,
         "anderson": Anderson,
         "newton-cg": NewtonCG,
         "broyden": Broyden,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gind.kernels.op import has_numba, implementation
 
-__all__ = ["Ending", "Layer", "address", "as_numpy", "call", "switched_off", "worthwhile"]
+__all__ = ["Ending", "Layer", "address", "call", "switched_off", "worthwhile"]
 
 # (nodes + edges) x channels. One call is faster at all sizes measured if the general loops have one thread too; above
 # this limit by less than the factor of 2 that a second thread can bring them. See decision 0011.
@@ -107,104 +107,62 @@ class Layer:
             edges[0].new_empty(0) if batch is None else batch.contiguous(),
         )
         self.arrays = tuple(tensor.numpy() for tensor in self.constants)
-        # with a mask z is no multiple of K, and a KKᵀ of more rows than this costs more than K twice
-        self.reducible = mask is None and self.rows <= 2 * self.channels
-
-    @functools.cached_property
-    def reduced(self) -> tuple[Any, ...]:
-        """The arrays with KKᵀ for Kᵀ, for what is kept as the a of z = aK: see `solves`."""
-        square = self.wide @ self.wide.T
-        panels = square.view(-1, self.lanes, len(square)).transpose(1, 2).contiguous().numpy()
-        return (self.arrays[0], panels, *self.arrays[2:])
 
     def descend(
         self,
         z0: Tensor,
         rates: tuple[Tensor, Tensor],
+        heavy: tuple[Tensor, Tensor, Tensor] | None,
         stop: tuple[float, int, int],
         allowance: Callable[[Tensor], Tensor],
     ) -> Ending:
         """x' = z + step (f(z) - z), z' = x' + momentum (x' - x), from z0, as `iterate` does.
 
-        `rates` are step and momentum of each problem, `stop` is tolerance, steps and patience. `allowance` gives the
-        size of rounding errors at a point; it is asked where a residual has stopped falling.
+        `rates` are step and momentum of each problem, `heavy` those to begin with, where momentum is that of z, and how
+        many steps they may bring no new minimum of the residual. `stop` is tolerance, steps and patience. `allowance`
+        gives the size of rounding errors at a point; it is asked where a residual has stopped falling.
         """
         place, codes = address("flux_tanh", z0.dtype), self._solves.CODES
-        kernel = functools.partial(call, "solve", self._solves.descend(place > 0), place)
-        tol, max_steps, patience = stop
-        reduced = self.reducible and not bool(z0.any())
-        z = torch.zeros_like(self.constants[2]) if reduced else self.padded(z0.detach(), 1).clone()
+        kernel = functools.partial(call, "solve", self._solves.descend(place > 0), place, self.arrays)
+        z = self.padded(z0.detach(), 1).clone()
         x = z.clone()
-        products = (z.clone(), z.clone()) if reduced else (z[:0], z[:0])
-        step, momentum = (rate.to(z.dtype).contiguous().numpy() for rate in rates)
-        count = len(step)
+        tol, max_steps, patience = stop
+        count, (first, carried, waits) = len(rates[0]), (*rates, rates[0]) if heavy is None else heavy
+        # copies: they change in place where a problem calms down
+        step, momentum, *calm = (rate.to(z.dtype, copy=True).numpy() for rate in (first, carried, *rates))
+        pace = (step, momentum, torch.full((count,), heavy is not None).numpy(), *calm, waits.contiguous().numpy())
+        rest = (pace, float(tol), torch.finfo(z.dtype).eps)
         absolute, relative, start, best, since, allowed = torch.zeros(6, count, dtype=torch.float64).unbind()
         done, reached = torch.zeros(2, count, dtype=torch.bool).unbind()
         start.fill_(-1)
         best.fill_(torch.inf)
         allowed.fill_(torch.nan)
         problems = tuple(a.numpy() for a in (absolute, relative, start, best, since, done, reached, allowed))
-        rest = (step, momentum, float(tol), torch.finfo(z.dtype).eps)
-        end = (max_steps, patience, problems)
-
-        def run(steps: int) -> tuple[int, int]:
-            arrays = self.reduced if reduced else self.arrays
-            vectors = (z.numpy(), x.numpy(), as_numpy(products), reduced)
-            ending: tuple[int, int] = kernel(arrays, *vectors, *rest, steps, *end)
-            return ending
-
-        code, steps = run(0)
-        if reduced:
-            z, reduced = self._times(z, 0), False
-            if codes[code] == "ASK":  # near the rounding errors two products are better than one carried along
-                x, products = self._times(x, 0), (z[:0], z[:0])
+        code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems)
         while codes[code] == "ASK":
             allowed.copy_(allowance(self.narrow(z)))
-            code, steps = run(steps)
+            code, steps = kernel(z.numpy(), x.numpy(), *rest, steps, max_steps, patience, problems)
         return Ending(self.narrow(z), absolute, relative, steps, codes[code])
 
     def product(self, y: Tensor, u: Tensor) -> Tensor:
         """The Hessian at potentials y (with gain) times u."""
-        wide = self.padded(u.detach(), 1)
-        x, none = torch.zeros_like(wide), torch.zeros(self.problems, dtype=torch.float64)
-        self._run(self.arrays, (y, x, wide), (wide[:0], wide[:0]), (none, none), 0, True)
+        x = torch.zeros_like(wide := self.padded(u.detach(), 1))
+        self._run(y, x, wide, torch.zeros(self.problems, dtype=torch.float64), 0, True)
         return self.narrow(x)
 
     def conjugate_gradients(self, y: Tensor, rhs: Tensor, target: Tensor, max_steps: int) -> tuple[Tensor, Tensor, int]:
-        """x, ‖rhs - Ax‖ and the number of products, until that is at most target in each problem."""
-        wide, squares, limit = self.padded(rhs.detach(), 1), torch.zeros_like(target), target.square()
-        if self.reducible and max_steps > 0:
-            carried = self._times(wide, 1)
-            a, r = torch.zeros_like(carried), torch.empty_like(carried)
-            products = (carried, torch.zeros_like(carried))
-            steps = self._run(self.reduced, (y, a, r), products, (limit, squares), max_steps, False)
-            x = wide + self._times(a, 0)
-        else:
-            x = torch.zeros_like(wide)
-            steps = self._run(self.arrays, (y, x, wide.clone()), (x[:0], x[:0]), (limit, squares), max_steps, False)
-        return self.narrow(x), squares.clamp_min(0).sqrt(), steps
+        """x, what is left of rhs, and the number of products, until ‖left‖ ≤ target in each problem."""
+        left = self.padded(rhs.detach(), 1).clone()
+        x = torch.zeros_like(left)
+        steps = self._run(y, x, left, target.square(), max_steps, False)
+        return self.narrow(x), self.narrow(left), steps
 
-    def _run(
-        self,
-        layer: tuple[Any, ...],
-        vectors: tuple[Tensor, Tensor, Tensor],
-        products: tuple[Tensor, Tensor],
-        ends: tuple[Tensor, Tensor],
-        max_steps: int,
-        once: bool,
-    ) -> int:
-        y, x, r = vectors
-        place = address("flux_jvp_tanh", y.dtype)
+    def _run(self, y: Tensor, x: Tensor, r: Tensor, target: Tensor, max_steps: int, once: bool) -> int:
+        tensors = (self.padded(y, 1), x, r, target)
+        place, arrays = address("flux_jvp_tanh", y.dtype), (tensor.numpy() for tensor in tensors)
         kernel = self._solves.conjugate_gradients(place > 0)
-        arrays = (*as_numpy((self.padded(y, 1), x, r)), as_numpy(products), layer is not self.arrays, *as_numpy(ends))
-        steps: int = call("solve", kernel, place, layer, *arrays, max_steps, once)
+        steps: int = call("solve", kernel, place, self.arrays, *arrays, max_steps, once)
         return steps
-
-    def _times(self, a: Tensor, side: int) -> Tensor:
-        """aK, or with side 1 aKᵀ."""
-        out = a.new_empty(len(a), self.wide.shape[1 - side])
-        self._solves.product()(a.numpy(), self.arrays[side], out.numpy())
-        return out
 
     def padded(self, x: Tensor, dim: int) -> Tensor:
         """x with zeros up to whole panels."""
@@ -216,8 +174,3 @@ class Layer:
     def narrow(self, z: Tensor) -> Tensor:
         """Without the zeros."""
         return z[:, : self.channels].contiguous()
-
-
-def as_numpy(tensors: tuple[Tensor, ...]) -> tuple[Any, ...]:
-    """The memory of each, as arrays."""
-    return tuple(tensor.numpy() for tensor in tensors)

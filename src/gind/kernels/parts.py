@@ -37,16 +37,13 @@ def multiply(a, first, last, panels, out):
 
 @njit(fastmath=FASTMATH, error_model="numpy")
 def potentials(z, transposed, s, C, gain, batch, idle, y):
-    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty. Without panels z is a product already."""
+    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty."""
     nodes, injected, gained = len(z), len(C) > 0, len(gain) > 0
     for first in range(0, nodes, ROWS):
         last = min(nodes, first + ROWS)
         if resting(idle, first, last):
             continue
-        if len(transposed):
-            multiply(z, first, last, transposed, y)
-        else:
-            y[first:last] = z[first:last]
+        multiply(z, first, last, transposed, y)
         for i in range(first, last):
             row = y[i]
             if injected:

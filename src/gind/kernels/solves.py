@@ -4,10 +4,6 @@ What they compute is defined there; a small graph spends most of its time betwee
 A `layer` is a tuple of arrays, made by `onecall.Layer`. The edge loops are those of the fused operators: the C function
 at `address` (`in_c`), or numba's. Problems that are done rest: their rows are left alone.
 All sums run in a fixed order on one thread.
-
-Without a mask every step stays among the z = aK if it starts there. Then (`reduced`) the loops keep a and its product
-p = aKKᵀ in place of z: potentials are s ⊙ p + C, ⟨z, z'⟩ = ⟨a, p'⟩, and a step has one product instead of two. Such a
-layer has panels of KKᵀ in place of those of Kᵀ.
 """
 
 import functools
@@ -19,15 +15,14 @@ from numba import njit
 
 from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
 from gind.kernels.foreign import call_edges
-from gind.kernels.parts import BLOCK, gather, lerp, multiply, potentials
+from gind.kernels.parts import BLOCK, gather, lerp, potentials
 from gind.kernels.scalar import FASTMATH
-from gind.kernels.tile import PANEL, ROWS
+from gind.kernels.tile import PANEL
 
-__all__ = ["CODES", "PANEL", "conjugate_gradients", "descend", "product"]
+__all__ = ["CODES", "PANEL", "conjugate_gradients", "descend"]
 
 CODES = ("CONVERGED", "MAX_STEPS", "STALLED", "NONFINITE", "ASK")
 CONVERGED, MAX_STEPS, STALLED, NONFINITE, ASK = range(5)
-_RENEW = 32  # steps after which products that were carried along are made anew: rounding errors add up in them
 _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 # a sum may be cut into vectors: always in the same way, since no other thread has a part
 _SUMS = FASTMATH | {"reassoc"}
@@ -48,12 +43,13 @@ def _rest(done, batch, idle):
 
 
 @njit(fastmath=_SUMS, error_model="numpy")
-def _squares(z, fz, p, fp):
-    """⟨z - fz, p - fp⟩, ⟨fz, fp⟩."""
+def _squares(z, fz):
+    """‖z - fz‖², ‖fz‖²."""
     gap, size = 0.0, 0.0
     for c in range(len(z)):
-        gap += np.float64(z[c] - fz[c]) * np.float64(p[c] - fp[c])
-        size += np.float64(fz[c]) * np.float64(fp[c])
+        difference, value = np.float64(z[c] - fz[c]), np.float64(fz[c])
+        gap += difference * difference
+        size += value * value
     return gap, size
 
 
@@ -65,38 +61,29 @@ def _row_dot(a, b):
     return np.float64(total)
 
 
-@njit(inline="always")
-def _root(square):
-    """√square; rounding may leave a product of the `reduced` kind below zero."""
-    return 0.0 if square < 0 else math.sqrt(square)
-
-
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _measure(z, fz, p, fp, batch, idle, eps, problems):
-    """Absolute and relative residual of the problems that are not done: see `iterate.measure`.
-
-    p and fp are z and fz themselves, or their products if `reduced`.
-    """
+def _measure(z, fz, batch, idle, eps, problems):
+    """Absolute and relative residual of the problems that are not done: see `iterate.measure`."""
     absolute, relative, start, done = problems[0], problems[1], problems[2], problems[5]
-    for k in range(len(done)):
-        if not done[k]:
-            absolute[k] = relative[k] = 0
+    for p in range(len(done)):
+        if not done[p]:
+            absolute[p] = relative[p] = 0
     for i in range(len(z)):
         if len(idle) and idle[i]:
             continue
-        k = batch[i] if len(batch) else 0
-        gap, size = _squares(z[i], fz[i], p[i], fp[i])
-        absolute[k] += gap
-        relative[k] += size
-    for k in range(len(done)):
-        if done[k]:
+        p = batch[i] if len(batch) else 0
+        gap, size = _squares(z[i], fz[i])
+        absolute[p] += gap
+        relative[p] += size
+    for p in range(len(done)):
+        if done[p]:
             continue
-        gap, size = _root(absolute[k]), _root(relative[k])
+        gap, size = math.sqrt(absolute[p]), math.sqrt(relative[p])
         if not math.isfinite(size):
-            absolute[k] = relative[k] = np.inf
+            absolute[p] = relative[p] = np.inf
         else:
-            absolute[k] = gap
-            relative[k] = gap if gap == 0 else gap / max(size, eps * start[k])
+            absolute[p] = gap
+            relative[p] = gap if gap == 0 else gap / max(size, eps * start[p])
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -126,8 +113,9 @@ def _judge(tol, patience, problems):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _advance(z, fz, x, step, momentum, batch, idle):
-    """x' = z + step (f(z) - z), z' = x' + momentum (x' - x)."""
+def _advance(z, fz, x, rates, batch, idle):
+    """x' = z + step (f(z) - z), z' = x' + momentum (x' - x); where it is heavy, z' = x' + momentum (z - z₋)."""
+    step, momentum, rolls = rates[0], rates[1], rates[2]
     for i in range(len(z)):
         if len(idle) and idle[i]:
             continue
@@ -135,26 +123,36 @@ def _advance(z, fz, x, step, momentum, batch, idle):
         near, carry = step[p], momentum[p]
         rest = z.dtype.type(1) - near
         here, there, last = z[i], fz[i], x[i]
-        for c in range(len(here)):
-            new = lerp(here[c], there[c], near, rest)
-            here[c] = new + carry * (new - last[c])
-            last[c] = new
+        if rolls[p]:
+            for c in range(len(here)):
+                old = here[c]
+                here[c] = lerp(old, there[c], near, rest) + carry * (old - last[c])
+                last[c] = old
+        else:
+            for c in range(len(here)):
+                new = lerp(here[c], there[c], near, rest)
+                here[c] = new + carry * (new - last[c])
+                last[c] = new
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _product(a, panels, out):
-    for first in range(0, len(a), ROWS):
-        multiply(a, first, min(first + ROWS, len(a)), panels, out)
+def _calm(since, rates, calmed):
+    """Problems whose residual has had no new minimum for a while go on by their other rates; whether there are any."""
+    step, momentum, rolls, calm_step, calm_momentum, patience = rates
+    some = False
+    for k in range(len(rolls)):
+        calmed[k] = rolls[k] and since[k] >= patience[k]
+        if calmed[k]:
+            rolls[k], step[k], momentum[k], some = False, calm_step[k], calm_momentum[k], True
+    return some
 
 
-@functools.cache
-def product() -> loops.Kernel:
-    """out = a @ B, B cut into panels; a row does not see the others."""
-
-    def kernel(a, panels, out):
-        _product(a, panels, out)
-
-    return _compile(kernel, "product")
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _forget(z, x, calmed, batch):
+    """x = z: no momentum of before."""
+    for i in range(len(z)):
+        if calmed[batch[i] if len(batch) else 0]:
+            x[i] = z[i]
 
 
 # The solves.
@@ -162,47 +160,36 @@ def product() -> loops.Kernel:
 
 @functools.cache
 def descend(in_c: bool) -> loops.Kernel:
-    """z' = x' + momentum (x' - x) until every problem is done, as `iterate` has it with Nesterov or Picard.
+    """Steps by rates until every problem is done, as `iterate` has it with Nesterov, HeavyBall or Picard."""
 
-    If `reduced`, z and x hold the a of both, and `products` their aKKᵀ.
-    """
-
-    def kernel(address, layer, z, x, products, reduced, step, momentum, tol, eps, steps, max_steps, patience, problems):
+    def kernel(address, layer, z, x, rates, tol, eps, steps, max_steps, patience, problems):
         panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
-        start, done = problems[2], problems[5]
+        start, since, done = problems[2], problems[4], problems[5]
         fz, y, flux = np.empty_like(z), np.empty_like(C), np.empty_like(C)
-        p, px = products
-        idle = np.zeros(len(batch), np.bool_)
+        idle, calmed = np.zeros(len(batch), np.bool_), np.zeros(len(done), np.bool_)
         while True:
             _rest(done, batch, idle)
-            if reduced:
-                potentials(p, transposed[:0], s, C, before, batch, idle, y)
-            else:
-                potentials(z, transposed, s, C, before, batch, idle, y)
+            potentials(z, transposed, s, C, before, batch, idle, y)
             if in_c:
                 call_edges(address, y, y, ptr, head, weight, flux)
             else:
                 _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
-            gather(flux, s, after, transposed if reduced else panels, mask, fz[:0], batch, idle, fz)
-            image, own = (flux, p) if reduced else (fz, z)
-            _measure(z, image, own, fz, batch, idle, eps, problems)
-            for k in range(len(start)):
-                if start[k] < 0:
-                    start[k] = problems[0][k]
+            gather(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
+            _measure(z, fz, batch, idle, eps, problems)
+            for p in range(len(start)):
+                if start[p] < 0:
+                    start[p] = problems[0][p]
             state = _judge(tol, patience, problems)
             if state >= 0:
                 return state, steps
             if steps == max_steps:
-                _measure(z, image, own, fz, batch, idle, eps, problems)  # the first residual is known now
+                _measure(z, fz, batch, idle, eps, problems)  # the first residual is known now
                 return MAX_STEPS, steps
             _rest(done, batch, idle)
-            _advance(z, image, x, step, momentum, batch, idle)
-            if reduced:
-                _advance(p, fz, px, step, momentum, batch, idle)
+            if _calm(since, rates, calmed):
+                _forget(z, x, calmed, batch)
+            _advance(z, fz, x, rates, batch, idle)
             steps += 1
-            if reduced and steps % _RENEW == 0:
-                _product(z, transposed, p)
-                _product(x, transposed, px)
 
     return _compile(kernel, f"descend_{in_c}")
 
@@ -217,14 +204,15 @@ def _dots(a, b, batch, idle, out):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _add(x, p, alpha, sign, batch, idle):
-    """x' = x ± αp."""
+def _descend_by(x, p, r, ap, alpha, batch, idle):
+    """x' = x + αp, r' = r - αAp."""
     for i in range(len(x)):
         if len(idle) == 0 or not idle[i]:
-            own = x.dtype.type(sign * alpha[batch[i] if len(batch) else 0])
-            xi, pi = x[i], p[i]
+            own = x.dtype.type(alpha[batch[i] if len(batch) else 0])
+            xi, pi, ri, api = x[i], p[i], r[i], ap[i]
             for c in range(len(xi)):
                 xi[c] += own * pi[c]
+                ri[c] -= own * api[c]
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -241,64 +229,45 @@ def _turn(p, r, beta, batch, idle):
 def conjugate_gradients(in_c: bool) -> loops.Kernel:
     """x and what is left of r = rhs, until ‖r‖² ≤ target in every problem, as in `equilibrium.linear`.
 
-    The matrix is the Hessian A: u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(y) ⊙ ĜuKᵀ)K], y the potentials times g. With `once`, x is only
-    its product with r. `squares` are ‖r‖² at the end.
-
-    If `reduced`, rhs need not be a multiple of K, but what A adds to it is: the start is rhs instead of 0, of which
-    `products` bring rhs Kᵀ. Then x is the a of what the solution adds to it, and r that of what is left.
+    The matrix is the Hessian u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(y) ⊙ ĜuKᵀ)K], y the potentials times g. With `once`, x is only
+    its product with r.
     """
 
-    def kernel(address, layer, y, x, r, products, reduced, target, squares, max_steps, once):
+    def kernel(address, layer, y, x, r, target, max_steps, once):
         panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
         t, flux, p, ap = np.empty_like(y), np.empty_like(y), np.zeros_like(r), np.empty_like(r)
-        new, factor = np.zeros_like(target), np.zeros_like(target)
+        rr, new, factor = np.ones_like(target), np.zeros_like(target), np.zeros_like(target)
         done, idle = np.zeros(len(target), np.bool_), np.zeros(len(batch), np.bool_)
-        pr, pp = products
-        steps, first = 0, reduced
+        steps = 0
         while True:
-            if not first:
-                _turn(p, r, factor, batch, idle)
-                if reduced:
-                    _turn(pp, pr, factor, batch, idle)
-            if not once and not first:
-                if steps == int(reduced):
-                    _dots(r, pr if reduced else r, batch, idle, squares)
+            _turn(p, r, factor, batch, idle)
+            if not once:
+                if steps == 0:
+                    _dots(r, r, batch, idle, rr)
                 active = 0
-                for g in range(len(squares)):
-                    done[g] = not (squares[g] > target[g] and math.isfinite(squares[g]))
+                for g in range(len(rr)):
+                    done[g] = not (rr[g] > target[g] and math.isfinite(rr[g]))
                     active += not done[g]
                 if steps == max_steps or active == 0:
                     return steps
                 _rest(done, batch, idle)
-            if reduced:
-                potentials(pr if first else pp, transposed[:0], s, C[:0], before, batch, idle, t)
-            else:
-                potentials(p, transposed, s, C[:0], before, batch, idle, t)
+            potentials(p, transposed, s, C[:0], before, batch, idle, t)
             if in_c:
                 call_edges(address, y, t, ptr, head, weight, flux)
             else:
                 _flux_jvp(y, t, t, ptr, head, weight, idle, flux, BLOCK)
-            if first:
-                gather(flux, s, after, transposed, mask, ap[:0], batch, idle, pr)
-                r[:] = flux
-                steps, first = 1, False
-                continue
-            gather(flux, s, after, transposed if reduced else panels, mask, pp if reduced else p, batch, idle, ap)
+            gather(flux, s, after, panels, mask, p, batch, idle, ap)
             if once:
                 _turn(x, ap, factor, batch, idle)
                 return 0
             _dots(p, ap, batch, idle, new)
-            for g in range(len(squares)):
-                factor[g] = squares[g] / new[g] if new[g] > 0 else 0.0
-            _add(x, p, factor, 1, batch, idle)
-            _add(pr if reduced else r, ap, factor, -1, batch, idle)
-            if reduced:
-                _add(r, p, factor, -1, batch, idle)
-                _add(r, flux, factor, -1, batch, idle)
-            _dots(r, pr if reduced else r, batch, idle, new)
-            for g in range(len(squares)):
+            for g in range(len(rr)):
+                factor[g] = rr[g] / new[g] if new[g] > 0 else 0.0
+            _descend_by(x, p, r, ap, factor, batch, idle)
+            _dots(r, r, batch, idle, new)
+            for g in range(len(rr)):
                 if not done[g]:
-                    factor[g], squares[g] = new[g] / squares[g], new[g]
+                    factor[g], rr[g] = new[g] / rr[g], new[g]
             steps += 1
 
     return _compile(kernel, f"conjugate_gradients_{in_c}")

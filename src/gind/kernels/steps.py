@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor
 
-from gind.kernels.onecall import Layer, address, as_numpy, call
+from gind.kernels.onecall import Layer, address, call
 
 __all__ = ["Live", "Record", "Slopes", "Steps"]
 
@@ -56,6 +56,7 @@ class Steps:
         self.s = layer.constants[3]
         self.pull = self.s.new_empty(0) if pull is None else pull.detach().reshape(-1).contiguous()
         self.alpha = self.s.numpy().dtype.type(alpha)
+        self.masked = len(layer.constants[6]) > 0
         self._last: tuple[Tensor, Tensor] | None = None  # the last z that was made in x, a copy, and its x
 
     def run(self, z0: Tensor, times: int, record: bool = False) -> tuple[Tensor, Record | None]:
@@ -77,8 +78,7 @@ class Steps:
         base = z.clone() if reduced and record else z[:0]
         kernel, places = self._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
         constants = (self.pull.numpy(), self._norm(), self.alpha)
-        layer = self.layer.reduced if reduced else self.layer.arrays
-        arguments = (layer, z.numpy(), base.numpy(), *constants, times, reduced, as_numpy(arrays))
+        arguments = (self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
         call("steps", kernel, places, *arguments)
         end = self.layer.narrow(z @ self.layer.wide if reduced else z)
         if not record:
@@ -97,9 +97,8 @@ class Steps:
         slope_gamma = torch.zeros(channels, dtype=torch.float64)
         kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "flux_vjp_tanh")
         constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
-        slopes = as_numpy((slope_y, slope_f, slope_gamma))
-        layer = self.layer.reduced if record.reduced else self.layer.arrays
-        arguments = (layer, *constants, record.reduced, as_numpy(record.arrays), slopes)
+        slopes = _numpy((slope_y, slope_f, slope_gamma))
+        arguments = (self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
         call("steps", kernel, places, *arguments)
         slope_C = slope_y.sum(dim=0)
         slope_P = slope_y.mul_(self.s[:, None])
@@ -119,11 +118,19 @@ class Steps:
 
     def _origin(self, z0: Tensor) -> Tensor | None:
         """x with z0 = xK, where there is one at hand."""
-        if not self.layer.reducible or z0.requires_grad:
+        wide = self.layer.rows > 2 * self.layer.channels  # then KKᵀ costs more than K twice
+        if self.masked or wide or z0.requires_grad:
             return None
         if self._last is not None and torch.equal(z0, self._last[0]):
             return self._last[1].clone()
         return None if bool(z0.any()) else torch.zeros_like(self.layer.constants[2])
+
+    def _layer(self, reduced: bool) -> tuple[Any, ...]:
+        if not reduced:
+            return self.layer.arrays
+        product = self.layer.wide @ self.layer.wide.T
+        panels = product.view(-1, self.layer.lanes, len(product)).transpose(1, 2).contiguous()
+        return (self.layer.arrays[0], panels.numpy(), *self.layer.arrays[2:])
 
     def _kernel(self, name: str, *loops: str) -> tuple[Any, tuple[int, ...]]:
         places = tuple(address(loop, self.s.dtype) for loop in loops)
@@ -141,3 +148,7 @@ class Steps:
 def _over_steps(a: Tensor, b: Tensor) -> Tensor:
     """Σ over steps and nodes of aᵀb."""
     return a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
+
+
+def _numpy(tensors: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    return tuple(tensor.numpy() for tensor in tensors)

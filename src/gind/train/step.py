@@ -100,7 +100,8 @@ class WarmStart:
 
 def warm_starts(model: nn.Module, on: bool) -> tuple[WarmStart, WarmStart]:
     """Of training steps and of validations. A step with dropout is another problem each time: it starts from zero."""
-    rates = (getattr(module, "dropout", 0.0) for module in model.modules())
+    # a rate that a module keeps, or torch's own modules
+    rates = (getattr(module, "p" if "Dropout" in type(module).__name__ else "dropout", 0) for module in model.modules())
     changing = any(isinstance(rate, float | int) and rate > 0 for rate in rates)
     return WarmStart(model, on and not changing), WarmStart(model, on)
 

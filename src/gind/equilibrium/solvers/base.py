@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from gind.equilibrium.descent import Rates
 from gind.equilibrium.energy import Problem
 
 __all__ = ["Iterate", "Rates", "Solver"]
@@ -19,13 +20,6 @@ class Iterate(NamedTuple):
     residual: Tensor
 
 
-class Rates(NamedTuple):
-    """Step and momentum, (problems,) float64."""
-
-    step: Tensor
-    momentum: Tensor
-
-
 class Solver(abc.ABC):
     """Proposes the next point. All state lives in what `init` and `step` return."""
 
@@ -35,7 +29,7 @@ class Solver(abc.ABC):
     """whether `step` looks at the residual"""
 
     def rates(self, problem: Problem, device: torch.device) -> Rates | None:
-        """Its two numbers per problem, if the solver is nothing else: see `Descent`."""
+        """Its numbers per problem, if the solver is nothing else."""
         return None
 
     @abc.abstractmethod

@@ -6,15 +6,15 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
+from gind.equilibrium.descent import Rates
 from gind.equilibrium.energy import Problem
-from gind.equilibrium.solvers.base import Iterate, Rates, Solver
+from gind.equilibrium.solvers.base import Iterate, Solver
 
 __all__ = ["Nesterov"]
 
 
 class _Momentum(NamedTuple):
-    step: Tensor
-    beta: Tensor
+    rates: Rates
     x: Tensor
 
 
@@ -38,11 +38,11 @@ class Nesterov(Solver):
 
     def init(self, problem: Problem, z0: Tensor) -> _Momentum:
         """Step and momentum of each problem, from its smoothness."""
-        return _Momentum(*self.rates(problem, z0.device), z0)
+        return _Momentum(self.rates(problem, z0.device), z0)
 
     def step(self, problem: Problem, at: Iterate, state: _Momentum) -> tuple[Tensor, _Momentum]:
         """A gradient step, then the momentum."""
-        x = torch.lerp(at.z, at.fz, problem.inner.spread(state.step, at.z))
+        x = torch.lerp(at.z, at.fz, problem.inner.spread(state.rates.step, at.z))
         # lerp(x_old, x, 1 + β) = x + β(x - x_old)
-        z = torch.lerp(state.x, x, 1 + problem.inner.spread(state.beta, x))
+        z = torch.lerp(state.x, x, 1 + problem.inner.spread(state.rates.momentum, x))
         return z, state._replace(x=x)

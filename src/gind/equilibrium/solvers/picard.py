@@ -6,9 +6,10 @@ from typing import final
 import torch
 from torch import Tensor
 
+from gind.equilibrium.descent import Rates
 from gind.equilibrium.energy import Problem
 from gind.equilibrium.options import check_step
-from gind.equilibrium.solvers.base import Iterate, Rates, Solver
+from gind.equilibrium.solvers.base import Iterate, Solver
 
 __all__ = ["Picard"]
 
