@@ -237,7 +237,8 @@ class Diffusion(nn.Module):
     def _default_solver(self) -> Solver:
         if not self.has_energy:
             return Anderson()
-        return HeavyBall() if self.stop.measure else Nesterov()
+        unmeasured = isinstance(self.stop, Stop) and not self.stop.measure  # anything else is refused in a moment
+        return Nesterov() if unmeasured else HeavyBall()
 
     def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
         if not isinstance(z0, Tensor):
