@@ -7,6 +7,16 @@ import torch
 from graphs import Given
 
 import gind
+from gind.equilibrium import Solver
+
+SOLVERS: list[Solver] = [
+    gind.Picard(),
+    gind.Nesterov(),
+    gind.HeavyBall(),
+    gind.Anderson(),
+    gind.NewtonCG(),
+    gind.Broyden(),
+]
 
 
 class Case(NamedTuple):

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from cases import GRAPHS, VARIANTS, as_numpy, make_input, make_layer, make_mask
+from cases import GRAPHS, SOLVERS, VARIANTS, as_numpy, make_input, make_layer, make_mask
 from oracle import oracle
 
 import gind
 from gind.diffusion.map import DiffusionEnergy
 
-SOLVERS = [gind.Picard(), gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()]
 DTYPES = [torch.float32, torch.float64]
 
 

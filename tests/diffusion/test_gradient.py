@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from cases import GRAPHS, VARIANTS, make_input, make_layer, make_mask
+from cases import GRAPHS, SOLVERS, VARIANTS, make_input, make_layer, make_mask
 from torch.testing import assert_close
 
 import gind
@@ -89,9 +89,7 @@ def test_other_gradients_tend_to_the_implicit_one(variant: str, adjoint: gind.Ph
         assert_close(other, exact, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "solver", [gind.Picard(), gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden()]
-)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "adjoint", [EXACT, gind.Phantom(300), gind.Unrolled()], ids=["implicit", "phantom", "unrolled"]
 )

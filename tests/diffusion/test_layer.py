@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from cases import GRAPHS, VARIANTS, as_numpy, make_input, make_layer, make_mask
+from cases import GRAPHS, SOLVERS, VARIANTS, as_numpy, make_input, make_layer, make_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import oracle
@@ -113,9 +113,7 @@ def test_orientation_and_numbering_do_not_matter(seed: int, nodes: int, edges: i
     )
 
 
-@pytest.mark.parametrize(
-    "solver", [gind.Nesterov(), gind.HeavyBall(), gind.Anderson(), gind.NewtonCG(), gind.Broyden(), gind.Picard()]
-)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("variant", ["plain", "row", "frozen layer", "frozen instance", "laplacian"])
 def test_batching_equals_solving_one_by_one(variant: str, solver: gind.Picard) -> None:
     names = ["simple", "disconnected", "no edges", "star", "multigraph"]

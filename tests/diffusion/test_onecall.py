@@ -164,7 +164,7 @@ def test_gradient_against_finite_differences() -> None:
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_edge_loops_of_both_kinds(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """In C, where it serves, and numba's."""
-    graph, layer = batched(Given(some_graph_index(), 20, None), 3), make_layer(3.0, 5, dtype)
+    graph, layer = SOME_BATCH, make_layer(3.0, 5, dtype)
     fn = bind(layer, make_input(60, 5, dtype), graph)
     one, general = both(layer, fn)
     monkeypatch.setattr(onecall, "address", lambda name, dtype: 0)
@@ -226,7 +226,7 @@ def test_bad_values_are_seen(value: float) -> None:
 @pytest.mark.parametrize("norm", [0.9, 6.0])
 def test_rounding_errors_end_a_solve(norm: float) -> None:
     layer = make_layer(norm, 4, F32, stop=gind.Stop(0.0, 5000))
-    fn = bind(layer, make_input(60, 4, F32), batched(Given(some_graph_index(), 20, None), 3))
+    fn = bind(layer, make_input(60, 4, F32), SOME_BATCH)
     one, general = both(layer, fn)
     assert one.status is general.status is Status.STALLED
     distance = inner_product(fn.graph).norm(one.value - general.value)

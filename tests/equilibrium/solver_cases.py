@@ -4,24 +4,18 @@ from typing import Any
 
 import pytest
 import torch
+from cases import SOLVERS
 from problems import CONTRACTIONS, ENERGIES, PLAIN, Case, Maker
 from torch import Tensor
 
 from gind.equilibrium import (
     Adjoint,
-    Anderson,
-    Broyden,
-    HeavyBall,
-    Nesterov,
-    NewtonCG,
-    Picard,
     Solution,
     Solver,
     Stop,
     fixed_point,
 )
 
-SOLVERS: list[Solver] = [Picard(), Nesterov(), HeavyBall(), Anderson(), NewtonCG(), Broyden()]
 DTYPES = [torch.float32, torch.float64]
 TOL = {torch.float32: 1e-5, torch.float64: 1e-10}
 

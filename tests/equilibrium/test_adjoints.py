@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from cases import SOLVERS
 from problems import SQUARE, EnergyBatch, Maker, Phi, Ridge, batch, log_cosh, mirror, mirrored, quadratic, random
-from solver_cases import DTYPES, SOLVERS, name
+from solver_cases import DTYPES, name
 from torch import Tensor
 from torch.testing import assert_close
 

@@ -6,8 +6,9 @@ from typing import cast
 
 import pytest
 import torch
+from cases import SOLVERS
 from problems import Batch, Case, EnergyBatch, Ridge, batch, log_cosh, mirrored, quadratic, random, together, zero
-from solver_cases import SOLVERS, name, run
+from solver_cases import name, run
 from torch import Tensor
 from torch.testing import assert_close
 

@@ -4,8 +4,9 @@ import warnings
 
 import pytest
 import torch
+from cases import SOLVERS
 from problems import Case, Maker, log_cosh, quadratic, random, zero
-from solver_cases import SOLVERS, name, pairs, run
+from solver_cases import name, pairs, run
 from torch import Tensor
 from torch.testing import assert_close
 

@@ -5,10 +5,11 @@ import itertools
 
 import pytest
 import torch
+from cases import SOLVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import SQUARE, Case, Maker, Ridge, affine, energy_case, log_cosh, mirrored, quadratic, random
-from solver_cases import DTYPES, SOLVERS, TOL, name, run
+from solver_cases import DTYPES, TOL, name, run
 from torch.testing import assert_close
 
 from gind.equilibrium import (
@@ -75,9 +76,6 @@ class Bent(Energy):
         raise NotImplementedError
 
     def hessian(self, z: torch.Tensor) -> Map:
-        raise NotImplementedError
-
-    def majorizer(self, z: torch.Tensor) -> Map:
         raise NotImplementedError
 
     @property

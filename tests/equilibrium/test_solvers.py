@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from cases import SOLVERS
 from problems import ENERGIES, PLAIN, Case, Maker, affine, log_cosh, mirrored, random, zero
-from solver_cases import ALL, CERTIFIED, DTYPES, SOLVERS, TOL, name, pairs, run
+from solver_cases import ALL, CERTIFIED, DTYPES, TOL, name, pairs, run
 from torch import Tensor
 from torch.testing import assert_close
 
