@@ -34,7 +34,7 @@ def samples(dtype: torch.dtype) -> Tensor:
     """Finite numbers evenly spread over the bit patterns, hence over all exponents, and more of them near 1."""
     if dtype == torch.float32:
         bits = np.arange(0, 0x7F800000, 4093, dtype=np.uint32)
-        limit = np.float32(7.90531110763549805).view(np.uint32) + np.arange(-2000, 2000)
+        limit = np.float32(9).view(np.uint32) + np.arange(-2000, 2000)
         size = np.concatenate([bits, limit.astype(np.uint32)]).view(np.float32)
     else:
         spread = np.arange(0, 0x7FF << 52, (0x7FF << 52) // 500_000, dtype=np.uint64).view(np.float64)
@@ -55,10 +55,10 @@ def test_tanh_is_accurate_at_every_magnitude(module: ModuleType, dtype: torch.dt
     v = samples(dtype)
     exact = np.tanh(v.double().numpy())
     error = np.abs(on_one_edge(module, v)[0] - exact)
-    assert error.max() <= {torch.float32: 5e-7, torch.float64: 1e-15}[dtype]
+    assert error.max() <= {torch.float32: 4e-7, torch.float64: 1e-15}[dtype]
     # relative, so that differences far below 1 still diffuse; not in the subnormal range
     normal = np.abs(exact) > 1e3 * torch.finfo(dtype).tiny
-    assert (error[normal] / np.abs(exact[normal])).max() <= 8 * torch.finfo(dtype).eps
+    assert (error[normal] / np.abs(exact[normal])).max() <= {torch.float32: 4, torch.float64: 8}[dtype] * torch.finfo(dtype).eps
 
 
 @MODULES

@@ -78,18 +78,22 @@ class DiffusionMap(abc.ABC):
         return torch.addcmul(self.C, product, self.s, out=None if torch.is_grad_enabled() else product)
 
     @final
-    def update(self, y: Tensor, gains: Gains) -> Tensor:
-        """-Ĝᵀ w ω σ(g Gy) K, masked, from the potentials."""
+    def update(self, y: Tensor, gains: Gains, alpha: float = 1) -> Tensor:
+        """-α Ĝᵀ w ω σ(g Gy) K, masked, from the potentials."""
         flux = diffuse(self.amplify(gains.before, y), self.graph, self.activation)
         del y
-        return self.gather(flux, gains.after)
+        return self.gather(flux, gains.after, alpha)
 
     @final
-    def gather(self, flux: Tensor, after: Tensor | None) -> Tensor:
-        """-diag(s) ω flux K, masked, from the flux Gᵀw σ(·) at the nodes; without gradient the flux is overwritten."""
-        flux = self.amplify(after, flux)
+    def gather(self, flux: Tensor, after: Tensor | None, alpha: float = 1) -> Tensor:
+        """-α diag(s) ω flux K, masked, from the flux Gᵀw σ(·) at the nodes; without gradient the flux is overwritten."""
+        K = self.K if alpha == 1 else alpha * self.K
+        if after is not None and self.graph.batch is None:
+            K = after.T * K  # one gain for all nodes: cheaper there
+        else:
+            flux = self.amplify(after, flux)
         flux = torch.mul(flux, -self.s, out=None if torch.is_grad_enabled() else flux)
-        return self.masked(flux @ self.K)
+        return self.masked(flux @ K)
 
     @final
     def amplify(self, gain: Tensor | None, y: Tensor) -> Tensor:
@@ -124,7 +128,8 @@ class LiveMap(DiffusionMap, Repeatable):
         """(1 - α) z' + α f(z')."""
         if self.regularizer is not None:
             z = self.regularizer.step(z, self.s, self.graph)
-        return torch.lerp(z, self._update(self.potential(z)), alpha)
+        update = self._update(self.potential(z), alpha)
+        return update if is_zero(z) or alpha == 1 else update.add_(z, alpha=1 - alpha)
 
     def repeat(self, z: Tensor, times: int) -> Tensor | None:
         """In compiled code on the CPU, where there is some for these options and it pays."""
@@ -134,19 +139,19 @@ class LiveMap(DiffusionMap, Repeatable):
     def _steps(self) -> Steps:
         return steps.make_steps(self)
 
-    def _update(self, y: Tensor) -> Tensor:
-        """f from the potentials."""
+    def _update(self, y: Tensor, alpha: float) -> Tensor:
+        """α f from the potentials."""
         norm = self.edge_norm
         if norm is None or not norm.live:
-            return self.update(y, self.gains)
+            return self.update(y, self.gains, alpha)
         assert self.gamma is not None
         if isinstance(norm, LiveNorm) and norm.place == "after":
             # the statistics are those of the flux that is needed anyway: one pass over the edges
             flux, moments = diffuse_moments(y, self.graph, self.activation, primitive=False)
             gains = self.gains.louder(norm.scale(moments, self.graph, self.gamma))
-            return self.gather(flux, gains.after)
+            return self.gather(flux, gains.after, alpha)
         gains = norm.gains(y, self.graph, self.activation, self.gamma)
-        return self.update(y, gains.louder(self.gains.after))
+        return self.update(y, gains.louder(self.gains.after), alpha)
 
 
 @final

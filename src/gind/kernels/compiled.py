@@ -61,7 +61,8 @@ def flux_vjp(y: Tensor, t: Tensor, cotangent: Tensor, edges: Edges, batch: Tenso
     """See `reference.flux_vjp`."""
     out, cotangent = torch.empty_like(y), cotangent.to(y.dtype).contiguous()
     tensors = (y, t, cotangent, *edges, batch, out)
-    _run(f"flux_vjp_{activation}", y, tensors, (*y.shape, cotangent.shape[1]), edges)
+    name = "flux_vjp" if len(cotangent) == 3 else "spread_vjp"
+    _run(f"{name}_{activation}", y, tensors, (*y.shape, cotangent.shape[1]), edges)
     return out
 
 

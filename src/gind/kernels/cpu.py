@@ -18,7 +18,7 @@ import torch
 from numba.np.ufunc import threading_layer
 from torch import Tensor
 
-from gind.kernels import loops
+from gind.kernels import loops, reference
 from gind.kernels.untyped import config
 
 __all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp"]
@@ -65,9 +65,9 @@ def flux_secant(y: Tensor, t: Tensor, edges: Edges, activation: str) -> Tensor:
 
 def flux_vjp(y: Tensor, t: Tensor, cotangent: Tensor, edges: Edges, batch: Tensor, activation: str) -> Tensor:
     """See `reference.flux_vjp`."""
-    out = torch.empty_like(y)
+    out, cotangent = torch.empty_like(y), reference.all_three(cotangent).to(y.dtype).contiguous()
     kernel = functools.partial(loops.flux_vjp, activation == "identity")
-    _run(kernel, y, edges, y, t, cotangent.to(y.dtype).contiguous(), *edges, batch, out)
+    _run(kernel, y, edges, y, t, cotangent, *edges, batch, out)
     return out
 
 

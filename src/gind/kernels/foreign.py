@@ -59,6 +59,6 @@ def call_moments(typing_context, address, y, ptr, head, weight, batch, out, sums
 
 @intrinsic
 def call_vjp(typing_context, address, y, t, cotangent, ptr, head, weight, batch, out, graphs):
-    """flux_vjp."""
+    """flux_vjp, spread_vjp."""
     signature = types.void(types.int64, y, t, cotangent, ptr, head, weight, batch, out, types.int64)
     return signature, _generate_by_graph

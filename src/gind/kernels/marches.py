@@ -201,7 +201,7 @@ def _split(flux, s, gain, batch, back, slope, t):
 def retreat(in_c: bool) -> loops.Kernel:
     """∂L/∂z before recorded steps from `grad`, the one after them, in place.
 
-    `addresses` are those of flux_jvp, linear flux, flux_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
+    `addresses` are those of flux_jvp, linear flux, spread_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
     `reduced` the cotangent of f; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
     caller to do for all steps at once. There is no gain before σ.
     """

@@ -157,9 +157,8 @@ def _save_flux(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor])
 def _flux_backward(ctx: Any, grad: Tensor, grad_moments: Tensor) -> tuple[Tensor | None, ...]:
     y, tail, head, ptr, weight, batch = ctx.saved_tensors
     if ctx.moments:
-        if not ctx.primitive:  # it is constant
-            grad_moments = torch.cat([grad_moments[:2], torch.zeros_like(grad_moments[2:])])
-        grad_y = _flux_vjp(y, grad.contiguous(), grad_moments, tail, head, ptr, weight, batch, ctx.activation)
+        asked = grad_moments if ctx.primitive else grad_moments[:2]
+        grad_y = _flux_vjp(y, grad.contiguous(), asked, tail, head, ptr, weight, batch, ctx.activation)
     else:
         grad_y = flux_jvp(y, grad, tail, head, ptr, weight, ctx.activation)
     return grad_y, None, None, None, None, None, None, None, None, None

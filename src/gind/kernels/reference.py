@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["activate", "flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp", "secant_curve"]
+__all__ = ["activate", "all_three", "flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp", "secant_curve"]
 
 
 def activate(v: Tensor, activation: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -105,13 +105,21 @@ def flux_vjp(
     batch: Tensor,
     activation: str,
 ) -> Tensor:
-    """Gradient of ⟨t, flux⟩ + ⟨c, (Σwσ, Σwσ², Σwσ̃)⟩ in y: per edge, (dt + c₀ + 2c₁σ)σ' + c₂σ, c that of its graph."""
+    """Gradient of ⟨t, flux⟩ + ⟨c, (Σwσ, Σwσ², Σwσ̃)⟩ in y: per edge, (dt + c₀ + 2c₁σ)σ' + c₂σ, c that of its graph.
+
+    Without its last entry c₂ is 0.
+    """
     tail, head, _ = edges
     dt = t[head] - t[tail]
     sigma, slope, _, _ = activate(y[head] - y[tail], activation)
-    c = cotangent.to(y.dtype)
+    c = all_three(cotangent).to(y.dtype)
     c = c[:, batch[tail]] if batch.numel() else c
     return _scatter((dt + c[0] + 2 * c[1] * sigma) * slope + c[2] * sigma, y, edges)
+
+
+def all_three(cotangent: Tensor) -> Tensor:
+    """That of the third moment too, which may be left out where nobody asks for it."""
+    return cotangent if len(cotangent) == 3 else torch.cat([cotangent, torch.zeros_like(cotangent[:1])])
 
 
 def _scatter(q: Tensor, like: Tensor, edges: tuple[Tensor, Tensor, Tensor]) -> Tensor:

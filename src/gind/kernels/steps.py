@@ -95,7 +95,7 @@ class Steps:
         z, y, _, _, _, base, sent = record.arrays
         slope_y, slope_f = torch.empty_like(y), cotangent.new_empty(len(sent), *cotangent.shape)
         slope_gamma = torch.zeros(channels, dtype=torch.float64)
-        kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "flux_vjp_tanh")
+        kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "spread_vjp_tanh")
         constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
         slopes = _numpy((slope_y, slope_f, slope_gamma))
         arguments = (self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)

@@ -10,9 +10,9 @@ typedef int64_t integer;
 
 enum { BLOCK = 128, LINE = 64, AHEAD = 4 }; /* channels, bytes, edges: about as long as memory takes to answer */
 
-/* beyond these tanh rounds to +-1. Variables: in `limit < x ? limit : x`, which keeps a NaN, compilers see the machine's
+/* x^2 and |x| beyond which tanh rounds to +-1. Variables: in `limit < x ? limit : x`, which keeps a NaN, compilers see the machine's
    minimum, but with a constant limit GCC turns the comparison round and does not. */
-float LIMIT32 = 7.90531110763549805f, ONE = 1;
+float LIMIT32 = 81, ONE = 1;
 double LIMIT64 = 20;
 
 #define JOIN_(a, b) a##_##b

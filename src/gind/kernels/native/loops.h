@@ -1,4 +1,5 @@
-/* Included once for each precision, with REAL and NAME. `linear` is a constant wherever these are inlined. */
+/* Included once for each precision, with REAL and NAME. `linear` and, for whole blocks, `width` and `weighted` are
+   constants wherever these are inlined. */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -63,9 +64,9 @@ INLINE void NAME(move)(int order, int linear, integer width, REAL w, const REAL 
   }
 }
 
-INLINE void NAME(scatter)(int order, int linear, const REAL *y, const REAL *t, const REAL *u, const integer *ptr,
-                          const integer *head, const REAL *weight, REAL *out, integer nodes, integer channels,
-                          integer first, integer width) {
+INLINE void NAME(scatter)(int order, int linear, int weighted, const REAL *y, const REAL *t, const REAL *u,
+                          const integer *ptr, const integer *head, const REAL *weight, REAL *out, integer nodes,
+                          integer channels, integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK];
   NAME(clear)(out, nodes, channels, first, width);
@@ -76,27 +77,33 @@ INLINE void NAME(scatter)(int order, int linear, const REAL *y, const REAL *t, c
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
       const integer b = head[e] * channels + first;
       NAME(fetch)(y, order ? t : y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
-      NAME(move)(order, linear, width, weight ? weight[e] : 1, y + a, y + b, t + a, t + b, u + a, u + b, here, out + b);
+      const REAL w = weighted ? weight[e] : 1;
+      NAME(move)(order, linear, width, w, y + a, y + b, t + a, t + b, u + a, u + b, here, out + b);
     }
     for (integer c = 0; c < width; c++) out[a + c] += here[c];
   }
 }
 
-#define BLOCKS(call)                                            \
-  for (integer first = begin; first < end; first += BLOCK) {    \
-    const integer width = end - first < BLOCK ? end - first : BLOCK; \
-    if (width == BLOCK) { /* a loop of known length */          \
-      const integer width = BLOCK;                              \
-      call;                                                     \
-    } else {                                                    \
-      call;                                                     \
-    }                                                           \
+/* Block by block; whole blocks with loops of known length, and without a product where all weights are 1. */
+#define BLOCKS(call)                                                                                                   \
+  for (integer first = begin; first < end; first += BLOCK) {                                                           \
+    const integer rest = end - first;                                                                                  \
+    if (rest >= BLOCK && !weight) {                                                                                    \
+      const integer width = BLOCK, weighted = 0;                                                                       \
+      call;                                                                                                            \
+    } else if (rest >= BLOCK) {                                                                                        \
+      const integer width = BLOCK, weighted = 1;                                                                       \
+      call;                                                                                                            \
+    } else {                                                                                                           \
+      const integer width = rest, weighted = weight != 0;                                                              \
+      call;                                                                                                            \
+    }                                                                                                                  \
   }
 
-#define SCATTER(name, order, linear)                                                                               \
-  void NAME(name)(const REAL *y, const REAL *t, const REAL *u, const integer *ptr, const integer *head,            \
-                  const REAL *weight, REAL *out, integer nodes, integer channels, integer begin, integer end) {    \
-    BLOCKS(NAME(scatter)(order, linear, y, t, u, ptr, head, weight, out, nodes, channels, first, width))           \
+#define SCATTER(name, order, linear)                                                                                   \
+  void NAME(name)(const REAL *y, const REAL *t, const REAL *u, const integer *ptr, const integer *head,                \
+                  const REAL *weight, REAL *out, integer nodes, integer channels, integer begin, integer end) {        \
+    BLOCKS(NAME(scatter)(order, linear, weighted, y, t, u, ptr, head, weight, out, nodes, channels, first, width))     \
   }
 
 SCATTER(flux_tanh, 0, 0)
@@ -110,9 +117,9 @@ SCATTER(flux_secant_identity, 3, 1)
 
 /* The flux, with the sums of w sigma, w sigma^2 and w (integral of sigma, if asked for) per graph and channel: a node's
    own sums in REAL, the sums over nodes in double. */
-INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer *ptr, const integer *head, const REAL *weight,
-                          const integer *batch, REAL *out, double *sums, integer nodes, integer channels,
-                          integer graphs, integer first, integer width) {
+INLINE void NAME(moments)(int linear, int integral, int weighted, const REAL *y, const integer *ptr,
+                          const integer *head, const REAL *weight, const integer *batch, REAL *out, double *sums,
+                          integer nodes, integer channels, integer graphs, integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK], m1[BLOCK], m2[BLOCK];
   NAME(clear)(out, nodes, channels, first, width);
@@ -126,7 +133,7 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
       NAME(fetch)(y, y, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
       const REAL *restrict yi = y + a, *restrict yj = y + head[e] * channels + first;
       REAL *restrict there = out + head[e] * channels + first;
-      const REAL w = weight ? weight[e] : 1;
+      const REAL w = weighted ? weight[e] : 1;
       APART
       for (integer c = 0; c < width; c++) {
         const REAL v = yj[c] - yi[c], s = NAME(sigma)(v, linear), q = w * s;
@@ -146,11 +153,12 @@ INLINE void NAME(moments)(int linear, int integral, const REAL *y, const integer
   }
 }
 
-#define MOMENTS(name, linear, integral)                                                                                         \
-  void NAME(name)(const REAL *y, const integer *ptr, const integer *head, const REAL *weight, const integer *batch,   \
-                  REAL *out, double *sums, integer nodes, integer channels, integer graphs, integer begin,            \
-                  integer end) {                                                                                      \
-    BLOCKS(NAME(moments)(linear, integral, y, ptr, head, weight, batch, out, sums, nodes, channels, graphs, first, width))      \
+#define MOMENTS(name, linear, integral)                                                                                \
+  void NAME(name)(const REAL *y, const integer *ptr, const integer *head, const REAL *weight, const integer *batch,    \
+                  REAL *out, double *sums, integer nodes, integer channels, integer graphs, integer begin,             \
+                  integer end) {                                                                                       \
+    BLOCKS(NAME(moments)(linear, integral, weighted, y, ptr, head, weight, batch, out, sums, nodes, channels, graphs,  \
+                         first, width))                                                                                \
   }
 
 MOMENTS(moments_tanh, 0, 1)
@@ -158,10 +166,12 @@ MOMENTS(moments_identity, 1, 1)
 MOMENTS(spread_tanh, 0, 0)
 MOMENTS(spread_identity, 1, 0)
 
-/* An edge moves (dt + c0 + 2 c1 sigma) sigma' + c2 sigma, c the cotangents of the moments of its graph. */
-INLINE void NAME(flux_vjp)(int linear, const REAL *y, const REAL *t, const REAL *cotangent, const integer *ptr,
-                           const integer *head, const REAL *weight, const integer *batch, REAL *out, integer nodes,
-                           integer channels, integer graphs, integer first, integer width) {
+/* An edge moves (dt + c0 + 2 c1 sigma) sigma' + c2 sigma, c the cotangents of the moments of its graph. Without
+   `integral` there is no c2. */
+INLINE void NAME(flux_vjp)(int linear, int integral, int weighted, const REAL *y, const REAL *t,
+                           const REAL *cotangent, const integer *ptr, const integer *head, const REAL *weight,
+                           const integer *batch, REAL *out, integer nodes, integer channels, integer graphs,
+                           integer first, integer width) {
   const integer edges = ptr[nodes];
   REAL here[BLOCK];
   NAME(clear)(out, nodes, channels, first, width);
@@ -169,19 +179,19 @@ INLINE void NAME(flux_vjp)(int linear, const REAL *y, const REAL *t, const REAL 
     if (ptr[i] == ptr[i + 1]) continue;
     const integer a = i * channels + first;
     const REAL *restrict c0 = cotangent + (batch ? batch[i] : 0) * channels + first;
-    const REAL *restrict c1 = c0 + graphs * channels, *restrict c2 = c1 + graphs * channels;
+    const REAL *restrict c1 = c0 + graphs * channels, *restrict c2 = integral ? c1 + graphs * channels : c1;
     for (integer c = 0; c < width; c++) here[c] = 0;
     for (integer e = ptr[i]; e < ptr[i + 1]; e++) {
       NAME(fetch)(y, t, out, head[e + AHEAD < edges ? e + AHEAD : edges - 1], channels, first, width);
       const integer b = head[e] * channels + first;
       const REAL *restrict yi = y + a, *restrict yj = y + b, *restrict ti = t + a, *restrict tj = t + b;
       REAL *restrict there = out + b;
-      const REAL w = weight ? weight[e] : 1;
+      const REAL w = weighted ? weight[e] : 1;
       APART
       for (integer c = 0; c < width; c++) {
         const REAL s = NAME(sigma)(yj[c] - yi[c], linear);
-        const REAL pushed = tj[c] - ti[c] + c0[c] + 2 * c1[c] * s;
-        const REAL q = w * (pushed * NAME(slope)(s, linear) + c2[c] * s);
+        const REAL pushed = (tj[c] - ti[c] + c0[c] + c1[c] * (s + s)) * NAME(slope)(s, linear);
+        const REAL q = w * (integral ? pushed + c2[c] * s : pushed);
         there[c] += q;
         here[c] -= q;
       }
@@ -190,16 +200,18 @@ INLINE void NAME(flux_vjp)(int linear, const REAL *y, const REAL *t, const REAL 
   }
 }
 
-#define FLUX_VJP(name, linear)                                                                                        \
-  void NAME(name)(const REAL *y, const REAL *t, const REAL *cotangent, const integer *ptr, const integer *head,       \
-                  const REAL *weight, const integer *batch, REAL *out, integer nodes, integer channels,               \
-                  integer graphs, integer begin, integer end) {                                                       \
-    BLOCKS(NAME(flux_vjp)(linear, y, t, cotangent, ptr, head, weight, batch, out, nodes, channels, graphs, first,     \
-                          width))                                                                                     \
+#define FLUX_VJP(name, linear, integral)                                                                               \
+  void NAME(name)(const REAL *y, const REAL *t, const REAL *cotangent, const integer *ptr, const integer *head,        \
+                  const REAL *weight, const integer *batch, REAL *out, integer nodes, integer channels,                \
+                  integer graphs, integer begin, integer end) {                                                        \
+    BLOCKS(NAME(flux_vjp)(linear, integral, weighted, y, t, cotangent, ptr, head, weight, batch, out, nodes, channels, \
+                          graphs, first, width))                                                                       \
   }
 
-FLUX_VJP(flux_vjp_tanh, 0)
-FLUX_VJP(flux_vjp_identity, 1)
+FLUX_VJP(flux_vjp_tanh, 0, 1)
+FLUX_VJP(flux_vjp_identity, 1, 1)
+FLUX_VJP(spread_vjp_tanh, 0, 0)
+FLUX_VJP(spread_vjp_identity, 1, 0)
 
 #undef INLINE
 #undef APART
