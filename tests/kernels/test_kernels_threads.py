@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gind.kernels import flux, flux_jvp, flux_secant, op
 
-CHANNELS = (1, 16, 17, 33, 48, 64, 65, 70, 130)
+CHANNELS = (1, 16, 17, 33, 48, 64, 65, 70, 128, 130, 257)
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,9 @@ def everything(graph: Raw, channels: int, dtype: torch.dtype, activation: str) -
         flux_jvp(y, t, *graph.edges, activation),
         flux_secant(y, t, *graph.edges, activation),
         op._flux_curve(y, t, u, *graph.edges, activation),
+        *flux(y, *graph.edges, *batch, moments=True, primitive=False),
         op._flux_vjp(y, t, c, *graph.edges, graph.batch, activation),
+        op._flux_vjp(y, t, c[:2], *graph.edges, graph.batch, activation),
     ]
 
 
@@ -47,8 +49,10 @@ def assert_same_bits(actual: list[Tensor], expected: list[Tensor]) -> None:
     [(torch.float32, "tanh"), (torch.float64, "tanh"), (torch.float32, "identity")],
     ids=str,
 )
-def test_number_of_threads_does_not_change_a_bit(dtype: torch.dtype, activation: str) -> None:
+@pytest.mark.parametrize("weighted", [True, False])
+def test_number_of_threads_does_not_change_a_bit(dtype: torch.dtype, activation: str, weighted: bool) -> None:
     graph = large_raw(dtype)
+    graph = graph if weighted else graph._replace(weight=graph.weight[:0])
     for channels in CHANNELS:
         torch.set_num_threads(1)
         expected = everything(graph, channels, dtype, activation)

@@ -29,7 +29,7 @@ KINDS = ("none", "deviation", "layer", "instance")
 DEVIATION, LAYER, INSTANCE = 1, 2, 3
 _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 _flux, _linear = loops.scatter(0, False, False), loops.scatter(0, True, False)
-_spread, _spread_vjp = loops.moments(False, False, False), loops.flux_vjp(False, False)
+_spread, _flux_vjp = loops.moments(False, False, False), loops.flux_vjp(False, False)
 _jvp = loops.scatter(1, False, False)
 _TINY = np.finfo(np.float64).tiny
 
@@ -233,7 +233,7 @@ def retreat(in_c: bool) -> loops.Kernel:
                 if in_c:
                     call_vjp(addresses[2], y, t, cotangent, ptr, head, weight, batch, slope_y, graphs)
                 else:
-                    _spread_vjp(y, t, cotangent, ptr, head, weight, batch, slope_y, BLOCK)
+                    _flux_vjp(y, t, cotangent, ptr, head, weight, batch, slope_y, BLOCK)
             elif in_c:
                 call_edges(addresses[0], y, t, ptr, head, weight, slope_y)
             else:

@@ -118,7 +118,7 @@ def flux_vjp(
 
 
 def all_three(cotangent: Tensor) -> Tensor:
-    """That of the third moment too, which may be left out where nobody asks for it."""
+    """With zeros for c₂ where it was left out."""
     return cotangent if len(cotangent) == 3 else torch.cat([cotangent, torch.zeros_like(cotangent[:1])])
 
 

@@ -10,8 +10,8 @@ typedef int64_t integer;
 
 enum { BLOCK = 128, LINE = 64, AHEAD = 4 }; /* channels, bytes, edges: about as long as memory takes to answer */
 
-/* x^2 and |x| beyond which tanh rounds to +-1. Variables: in `limit < x ? limit : x`, which keeps a NaN, compilers see the machine's
-   minimum, but with a constant limit GCC turns the comparison round and does not. */
+/* Where the fits of tanh end: x^2 in single, |x| in double precision. Variables: in `limit < x ? limit : x`, which keeps
+   a NaN, compilers see the machine's minimum, but with a constant limit GCC turns the comparison round and does not. */
 float LIMIT32 = 81, ONE = 1;
 double LIMIT64 = 20;
 

@@ -84,20 +84,22 @@ INLINE void NAME(scatter)(int order, int linear, int weighted, const REAL *y, co
   }
 }
 
-/* Block by block; whole blocks with loops of known length, and without a product where all weights are 1. */
+/* Block by block; whole blocks with loops of known length, and no product where all weights are 1. That holds for the
+   last block too: a compiler fuses a product with a sum where it can, so every copy of a loop must have the same
+   products, or results would depend on where threads divide the channels. */
+#define PART(size, has_weights, call)                                                                                  \
+  {                                                                                                                    \
+    const integer width = size, weighted = has_weights;                                                                \
+    call;                                                                                                              \
+  }
+
 #define BLOCKS(call)                                                                                                   \
   for (integer first = begin; first < end; first += BLOCK) {                                                           \
     const integer rest = end - first;                                                                                  \
-    if (rest >= BLOCK && !weight) {                                                                                    \
-      const integer width = BLOCK, weighted = 0;                                                                       \
-      call;                                                                                                            \
-    } else if (rest >= BLOCK) {                                                                                        \
-      const integer width = BLOCK, weighted = 1;                                                                       \
-      call;                                                                                                            \
-    } else {                                                                                                           \
-      const integer width = rest, weighted = weight != 0;                                                              \
-      call;                                                                                                            \
-    }                                                                                                                  \
+    if (rest >= BLOCK && weight) PART(BLOCK, 1, call)                                                                  \
+    else if (rest >= BLOCK) PART(BLOCK, 0, call)                                                                       \
+    else if (weight) PART(rest, 1, call)                                                                               \
+    else PART(rest, 0, call)                                                                                           \
   }
 
 #define SCATTER(name, order, linear)                                                                                   \
@@ -215,6 +217,7 @@ FLUX_VJP(spread_vjp_identity, 1, 0)
 
 #undef INLINE
 #undef APART
+#undef PART
 #undef BLOCKS
 #undef SCATTER
 #undef MOMENTS

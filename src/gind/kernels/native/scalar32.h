@@ -1,6 +1,6 @@
-/* tanh x = x P(s)/Q(s), s = x^2, a minimax fit on |x| <= 9 with P(0) = Q(0). Beyond, s stays at 81, and the value, which
-   grows with x, is held at +-1. NaN goes in, NaN comes out. P and Q have one degree, and Q the leading coefficient 1: so
-   there are seven products, of which most processors do as many in a cycle as they do additions. */
+/* tanh x = x P(s)/Q(s), s = x^2, a minimax fit on |x| <= 9 with P(0) = Q(0). Beyond, s stays at 81, and the value,
+   which grows with x, is held at +-1. NaN goes in, NaN comes out. P and Q have one degree, and Q the leading coefficient
+   1: that takes fewer products than other fits, and many processors have as much room for additions besides. */
 static inline float tanh_float32(float x) {
   const float limit = LIMIT32, one = ONE, less = -one;
   const float square = x * x, s = limit < square ? limit : square;
