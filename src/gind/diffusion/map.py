@@ -86,7 +86,7 @@ class DiffusionMap(abc.ABC):
 
     @final
     def gather(self, flux: Tensor, after: Tensor | None, alpha: float = 1) -> Tensor:
-        """-α diag(s) ω flux K, masked, from the flux Gᵀw σ(·) at the nodes; without gradient the flux is overwritten."""
+        """-α diag(s) ω flux K, masked, from the flux Gᵀw σ(·) at the nodes, which is overwritten without gradient."""
         K = self.K if alpha == 1 else alpha * self.K
         if after is not None and self.graph.batch is None:
             K = after.T * K  # one gain for all nodes: cheaper there
