@@ -1,9 +1,11 @@
-"""CGS against one dense solve per head in float64."""
+"""CGS against its message passing written link by link, and one dense solve per head in float64."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.testing import assert_close
 from training_problems import cycles_and_paths, two_blocks
@@ -39,6 +41,55 @@ def transition(model: CGS, edges: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     dense = A.new_zeros(A.shape[1], len(x), len(x))
     dense[:, links.target, links.source] = A.T
     return dense, b
+
+
+def silu(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(v / (1 + np.exp(-v)))
+
+
+def encoder_by_hand(model: CGS, edges: Tensor, weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """A as (heads, n, n), and b: each link j → i and each node for itself."""
+    p = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
+    links = [(j, i) for a, b in edges.t().tolist() for j, i in ((a, b), (b, a))]
+    into = {i: [link for link in links if link[1] == i] for i in range(len(x))}
+    feature = {link: np.array([w]) for link, w in zip(links, np.repeat(weight.numpy(), 2), strict=True)}
+    node = dict(enumerate(x.numpy()))
+
+    def mlp(name: str, j: int, i: int) -> NDArray[np.float64]:
+        of_ends = p[f"{name}.source.weight"] @ node[j] + p[f"{name}.target.weight"] @ node[i]
+        hidden = silu(p[f"{name}.edge.weight"] @ feature[j, i] + p[f"{name}.edge.bias"] + of_ends)
+        return silu(p[f"{name}.out.weight"] @ hidden + p[f"{name}.out.bias"])
+
+    def softmax(logits: dict[tuple[int, int], NDArray[np.float64]]) -> dict[tuple[int, int], NDArray[np.float64]]:
+        return {(j, i): np.exp(v) / sum(np.exp(logits[link]) for link in into[i]) for (j, i), v in logits.items()}
+
+    for layer in (f"layers.{number}" for number in range(len(model.layers))):
+        new = {link: mlp(f"{layer}.edge", *link) for link in links}
+        share = softmax({link: mlp(f"{layer}.attention", *link) for link in links})
+        after = {}
+        for i in node:
+            total = sum((share[link] * new[link] for link in into[i]), np.zeros(len(p[f"{layer}.message.weight"][0])))
+            hidden = p[f"{layer}.node.weight"] @ node[i] + p[f"{layer}.node.bias"]
+            hidden = silu(hidden + p[f"{layer}.message.weight"] @ (total / max(len(into[i]), 1)))
+            after[i] = silu(p[f"{layer}.out.weight"] @ hidden + p[f"{layer}.out.bias"])
+        node, feature = after, new
+    A, last = np.zeros((len(node[0]), len(x), len(x))), softmax(feature)
+    for j, i in links:
+        A[:, i, j] = last[j, i] if model.weights == "softmax" else np.clip(feature[j, i], 0, 1) / len(into[i])
+    return torch.from_numpy(A), torch.from_numpy(np.stack(list(node.values())))
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_encoder_is_its_message_passing(weights: str, layers: int) -> None:
+    model, weight = make(weights, num_layers=layers, gamma=0.9), torch.linspace(0.2, 2.0, 7, dtype=torch.float64)
+    A, b = encoder_by_hand(model, EDGES, weight, X)
+    assert float((A - A.mT).abs().max()) > 0.1  # who hears and who is heard can be told apart
+    z = torch.linalg.solve(torch.eye(7, dtype=torch.float64) - 0.9 * A, b.T[..., None])[..., 0].T
+    with torch.no_grad(), gind.watch() as solutions:
+        scores = model(X, EDGES, weight)
+        assert_close(scores, model.head(z), atol=1e-9, rtol=0)
+    assert_close(solutions[0].value, z, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -1,4 +1,4 @@
-"""GAT, SAGE, SGC, JKNet, APPNP and GCNII against PyG's own models and against NumPy."""
+"""GAT, SAGE, SGC, JKNet, APPNP and GCNII against PyG's own models and against NumPy; what all have in common."""
 
 import math
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from untyped import untyped
 import gind
 from gind.baselines.appnp import APPNP
 from gind.baselines.gat import GAT
+from gind.baselines.gcn import GCN
 from gind.baselines.gcnii import GCNII
 from gind.baselines.geom_gcn import GeomGCN
 from gind.baselines.h2gcn import H2GCN
@@ -33,6 +34,7 @@ N, CHANNELS, HIDDEN, CLASSES = 9, 5, 4, 3
 # directed, with a self-loop; 1 and 2 point at each other; node 8 is isolated
 EDGES = torch.tensor([[0, 1, 2, 2, 3, 4, 5, 5, 6, 3], [1, 2, 1, 3, 0, 5, 6, 7, 4, 3]])
 MODELS: dict[str, Callable[..., nn.Module]] = {
+    "gcn": GCN,
     "gat": GAT,
     "sage": SAGE,
     "jknet": JKNet,

@@ -48,6 +48,21 @@ def test_fixed_point_is_where_long_iteration_ends(name: str, stability: str) -> 
     assert_close(found, torch.from_numpy(state.sum(axis=0, keepdims=True)), atol=1e-9, rtol=1e-9)
 
 
+def test_readout_sees_random_units_of_the_sums() -> None:
+    case, x = GRAPHS["simple"], make_input(9)
+    plain, expanded = reservoir(degree=12.0), reservoir(degree=12.0, expansion=40)
+    w = expanded.get_buffer("w_out").numpy()
+    assert np.linalg.norm(w, 2) == pytest.approx(1.0)
+    expected = np.tanh(plain.embed(x, case.edge_index).numpy() @ w.T)
+    np.testing.assert_allclose(expanded.embed(x, case.edge_index).numpy(), expected, atol=1e-12)
+    assert expanded(x, case.edge_index).shape == (1, 2)
+
+
+def test_sparse_features_without_weights() -> None:
+    case, x, model = GRAPHS["simple"], make_input(9).relu(), reservoir(degree=12.0)
+    assert_close(model(x.to_sparse_csr(), case.edge_index), model(x, case.edge_index))
+
+
 def test_watch_sees_solves_that_are_proven() -> None:
     case, x = GRAPHS["simple"], make_input(9)
     degree = float(adjacency(case).sum(axis=1).max())

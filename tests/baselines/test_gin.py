@@ -19,6 +19,7 @@ from gind.baselines.dcnn import DCNN
 from gind.baselines.dgcnn import DGCNN
 from gind.baselines.fdgnn import FDGNN
 from gind.baselines.gin import GIN
+from gind.baselines.mlp import MLP
 from gind.baselines.wl import WL
 from gind.experiments.data import DataOptions
 from gind.experiments.keys import keys_of
@@ -28,11 +29,19 @@ from gind.experiments.toml import parse_toml
 from gind.train import FitOptions, fit, load_tensors, save_tensors
 
 # name → a new model for two features, and how it is trained
-CLASSES: dict[str, type[nn.Module]] = {"dcnn": DCNN, "dgcnn": DGCNN, "gin": GIN, "fdgnn": FDGNN, "wl": WL}
+CLASSES: dict[str, type[nn.Module]] = {
+    "dcnn": DCNN,
+    "dgcnn": DGCNN,
+    "gin": GIN,
+    "mlp": MLP,
+    "fdgnn": FDGNN,
+    "wl": WL,
+}
 BUILD: dict[str, Callable[[], nn.Module]] = {
     "dcnn": lambda: DCNN(2, 16, 2),
     "dgcnn": lambda: DGCNN(2, 16, 2, k=10, dropout=0.1),
     "gin": lambda: GIN(2, 8, 2, 3, dropout=0.0),
+    "mlp": lambda: MLP(2, 16, 2, task="graph", dropout=0.0),
     "fdgnn": lambda: FDGNN(2, 30, 2, 2, degree=2.0),
     "wl": lambda: WL(2, 1, 2, 2, colors="uniform", normalize=False),
 }
@@ -108,6 +117,19 @@ def test_batch_equals_graph_by_graph(name: str) -> None:
     assert together.shape == (9, 2)
     alone = torch.cat([model(graph.x, graph.edge_index) for graph in graphs])
     assert_close(together, alone, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CLASSES)
+def test_sparse_features_are_the_same(name: str, weighted: bool) -> None:
+    model, _ = trained(name)
+    batch = Batch.from_data_list(list(cycles_and_paths(4, seed=3).graphs))
+    x = batch.x * (batch.x > 1)
+    weight = torch.rand(batch.num_edges, generator=torch.Generator().manual_seed(0)) if weighted else None
+    for edges in (batch.edge_index, batch.edge_index[:, :0]):
+        some = None if weight is None else weight[: edges.shape[1]]
+        expected = model(x, edges, some, batch.batch)
+        assert_close(model(x.to_sparse_csr(), edges, some, batch.batch), expected)
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -289,7 +289,6 @@ KEYS: list[tuple[str, Prepare | None, str]] = [
     ("--config c.toml", write("c.toml", "dataset = 'graph'\nmodel = 3"), "model | a text | 3"),
     ("graph --model mlp --set warm_start=true", None, "warm_start | MLP"),
     ("mutag --data data --set warm_start=true", None, "warm_start | one graph"),
-    ("mutag --data data --model mlp", None, "mlp is for node and multilabel | mutag is graph"),
     ("mutag --data data --model gcn", None, "gcn is for node and multilabel | mutag is graph"),
     ("mutag --data data --set attributes=true", None, "mutag | 'attributes'"),
 ]
@@ -378,6 +377,7 @@ RUNS: list[tuple[str, Prepare | None, str]] = [
     ("predict run --out graph", None, "graph"),
     ("predict run --out graph/nodes.csv/p.csv", None, "graph/nodes.csv"),
     ("keys gindd", None, "no model 'gindd' | Did you mean 'gind'"),
+    ("keys gcn --dataset coar", None, "no dataset 'coar' | cora"),
     ("datasets check karat", None, "no dataset 'karat' | karate"),
     ("datasets check cora", None, "--data DIR"),
 ]  # fmt: skip

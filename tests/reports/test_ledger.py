@@ -62,6 +62,14 @@ def test_every_item_has_its_sheet() -> None:
         find_item("grphs")
 
 
+@pytest.mark.parametrize(("there", "words"), [(0, "0 of 3 runs are"), (1, "1 of 3 runs is"), (2, "2 of 3 runs are")])
+def test_runs_are_counted(tmp_path: Path, there: int, words: str) -> None:
+    cells = [Cell("texas", "gind", split) for split in range(3)]
+    for cell in cells[:there]:
+        write_report(tmp_path, cell, sheet="heterophilic", certificate=CERTIFICATE)
+    assert f"`gind reproduce heterophilic`: {words} there." in item_page(item_of("heterophilic", tmp_path, *cells), {})
+
+
 def test_both_profiles_stand_beside_the_paper(tmp_path: Path) -> None:
     cells = [Cell("texas", model, split) for model in ("gind", "gind-published", "gcn") for split in range(3)]
     shares = {"gind": [0.8, 0.9, 0.7], "gind-published": [0.85, 0.86, 0.87]}

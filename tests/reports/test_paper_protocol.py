@@ -63,6 +63,12 @@ def test_of_equal_epochs_the_first_is_taken(tmp_path: Path) -> None:
     assert [single.test for single in row.singles[:2]] == [90.0, 50.0]
 
 
+def test_one_fold_is_there(tmp_path: Path) -> None:
+    write_curves(tmp_path, cells()[:1])
+    (row,) = collect(sheet_of(*cells(), name="graphs"), tmp_path).rows
+    assert "1 of 10 folds is there" in row.notes
+
+
 @pytest.mark.parametrize("asked", [10, 3])
 def test_fewer_folds_are_incomplete_however_many_the_sheet_asks_for(tmp_path: Path, asked: int) -> None:
     write_curves(tmp_path, cells()[:3])

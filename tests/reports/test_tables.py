@@ -51,10 +51,36 @@ def test_what_is_missing_is_empty_and_counted(tmp_path: Path) -> None:
     cells = [Cell(dataset, "gcn", split) for dataset in ("texas", "cora") for split in range(3)]
     write_report(tmp_path, cells[0])
     text = page(sheet_of(*cells), tmp_path)
-    assert "1 of its 6 runs are there, 5 are missing, and 1 of its 2 cells" in text
+    assert "1 of its 6 runs is there, 5 are missing, and 1 of its 2 cells (a system on a dataset) has" in text
     assert "| gcn | 50.00 | 1/3 |" in text
     assert "| gcn |  | 0/3 | 85.77 |  |  |  |" in text
     assert "- gcn (-14.05, with 1/3 runs)" in text
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        (1, "1 of its 4 runs is there, 3 are missing, and 3 of its 4 cells (a system on a dataset) have no run yet."),
+        (2, "2 of its 4 runs are there, 2 are missing, and 2 of its 4 cells (a system on a dataset) have no run yet."),
+        (3, "3 of its 4 runs are there, 1 is missing, and 1 of its 4 cells (a system on a dataset) has no run yet."),
+        (4, "4 of its 4 runs are there, 0 are missing, and 0 of its 4 cells (a system on a dataset) have no run yet."),
+    ],
+)
+def test_verbs_agree_with_their_counts(tmp_path: Path, there: int, words: str) -> None:
+    cells = [Cell("texas", model, 0) for model in ("gcn", "gat", "mlp", "sage")]
+    for cell in cells[:there]:
+        write_report(tmp_path, cell, test=0.1 if cell.model == "gcn" else 0.6162)
+    text = page(sheet_of(*cells), tmp_path)
+    assert words in text
+    assert "1 is more than 2 points below it" in text
+
+
+def test_settings_of_a_search_are_told_apart_from_test_parts(tmp_path: Path) -> None:
+    cell = Cell("texas", "gcn", 0)
+    write_report(tmp_path, cell)
+    head = page(sheet_of(cell), tmp_path).split("\n## ")[0]
+    (line,) = lines_with(head, "- Settings from a search (experiments/searches)")
+    assert line.endswith("so a node that validates in one is tested in another.")
 
 
 def test_corrected_cornell_stands_beside_the_old_file(tmp_path: Path) -> None:
@@ -113,6 +139,29 @@ def test_settings_show_what_is_shared_and_what_differs(tmp_path: Path) -> None:
     assert "hidden 32" in wl
     assert "lr " not in wl  # fit in closed form: no keys of training
     assert "All epochs of all 3 runs, validation included, took 6 s together." in text
+
+
+@pytest.mark.parametrize(
+    ("cell", "model", "read"),
+    [
+        (Cell("texas", "ignn", 0), {}, set()),
+        (Cell("texas", "eignn", 0), {}, set()),
+        (Cell("mutag", "cgs", 0), {}, set()),
+        (Cell("texas", "gcnii", 0), {}, set()),
+        (Cell("texas", "gcnii", 0), {"own_group": True}, {"implicit_lr", "implicit_weight_decay"}),
+        (Cell("texas", "gind", 0), {}, {"implicit_lr", "implicit_weight_decay", "warm_start"}),
+        (Cell("texas", "gind", 0, variant="short"), {}, {"implicit_lr", "implicit_weight_decay", "warm_start"}),
+    ],
+    ids=str,
+)
+def test_settings_leave_out_what_the_model_does_not_read(
+    tmp_path: Path, cell: Cell, model: dict[str, object], read: set[str]
+) -> None:
+    write_report(tmp_path, cell, certificate=None if cell.model == "gcnii" else CERTIFICATE, model=model)
+    text = page(sheet_of(cell), tmp_path).split("## Settings")[1]
+    (line,) = lines_with(text, "On every dataset: ")
+    keys = {setting.split()[0] for setting in line.removeprefix("On every dataset: ").split(" · ")}
+    assert keys & {"implicit_lr", "implicit_weight_decay", "warm_start"} == read
 
 
 def test_the_page_depends_on_nothing_but_the_reports(tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ class DGCNN(nn.Module):
     def embed(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """(nodes, all channels): Z_1, ..., Z_T side by side."""
         source, target = edge_index
-        weight = x.new_ones(len(source)) if edge_weight is None else edge_weight.to(x.dtype)
-        degree = x.new_ones(len(x)).index_add(0, target, weight)[:, None]
         hidden, outputs = x.to_dense(), []
+        weight = hidden.new_ones(len(source)) if edge_weight is None else edge_weight.to(x.dtype)
+        degree = hidden.new_ones(len(x)).index_add(0, target, weight)[:, None]
         for conv in self.convs:
             product = conv(hidden)
             hidden = torch.tanh(product.index_add(0, target, weight[:, None] * product[source]) / degree)

@@ -38,7 +38,8 @@ class FDGNN(nn.Module):
     a contraction on every graph whose degrees are at most `degree`, since ‖A‖₂ is at most the largest degree. With
     "radius" the spectral radius takes the place of the norm, as in the paper: livelier, without that guarantee.
 
-    The scores are a ridge regression on the sums of the last level, fit in closed form by `fit_directly`.
+    The scores are a ridge regression, fit in closed form by `fit_directly`, on the sums p = Σ_v x_v of the last level;
+    with `expansion` on that many random units tanh(W p), ‖W‖₂ = 1, as in the paper.
     Messages go from edge_index[0] to edge_index[1].
     """
 
@@ -55,6 +56,7 @@ class FDGNN(nn.Module):
         stability: Literal["norm", "radius"] = "norm",
         input_scale: float = 1.0,
         connections: int = 1,
+        expansion: int = 0,
         tol: float = 1e-5,
         max_steps: int = 500,
     ) -> None:
@@ -65,6 +67,8 @@ class FDGNN(nn.Module):
             raise ValueError(f"`num_layers` and `connections` must be at least 1, got {num_layers} and {connections}.")
         if not 0 <= factor < 1 or not degree > 0:
             raise ValueError(f"`factor` must lie in [0, 1) and `degree` be positive, got {factor} and {degree}.")
+        if expansion < 0:
+            raise ValueError(f"`expansion` must not be negative, got {expansion}.")
         if stability not in ("norm", "radius"):
             raise ValueError(f"`stability` must be 'norm' or 'radius', got {stability!r}.")
         self.num_layers, self.stop = num_layers, Stop(tol, max_steps)
@@ -74,7 +78,11 @@ class FDGNN(nn.Module):
             size = torch.linalg.matrix_norm(w, 2) if stability == "norm" else torch.linalg.eigvals(w).abs().max()
             self.register_buffer(f"w_in_{level}", w_in * (input_scale / torch.linalg.matrix_norm(w_in, 2)))
             self.register_buffer(f"w_{level}", w * (factor / degree / size))
-        self.readout = nn.Linear(hidden_channels, out_channels)
+        if expansion:
+            w = torch.rand(expansion, hidden_channels) * 2 - 1
+            self.register_buffer("w_out", w / torch.linalg.matrix_norm(w, 2))
+        self.expansion = expansion
+        self.readout = nn.Linear(expansion or hidden_channels, out_channels)
         self.register_buffer("strength", torch.tensor(torch.nan))  # of the ridge regression
 
     def forward(
@@ -88,13 +96,13 @@ class FDGNN(nn.Module):
     def embed(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
     ) -> Tensor:
-        """(graphs, hidden_channels): Σ_v x_v of the last level, what the readout sees."""
+        """What the readout sees: Σ_v x_v of the last level (graphs, hidden_channels), or tanh(W Σ_v x_v)."""
         state = x.to_dense()
-        weight = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.to(x.dtype)
+        weight = state.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.to(state.dtype)
         for level in range(self.num_layers):
             state = self._solve(level, state, edge_index, weight, batch)
         pooled: Tensor = global_add_pool(state, batch)
-        return pooled
+        return torch.tanh(pooled @ self.get_buffer("w_out").T) if self.expansion else pooled
 
     def _solve(self, level: int, u: Tensor, edge_index: Tensor, weight: Tensor, batch: Tensor | None) -> Tensor:
         """The states (nodes, hidden_channels) of a level."""

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.nn import GCNConv, MessagePassing
-from torch_geometric.utils import coalesce, to_undirected
+from torch_geometric.utils import coalesce
 
 from gind.features import csr
 from gind.features.op import multiply
@@ -25,8 +25,9 @@ def neighbors(
 ) -> Graph:
     """The edges j → i by which node i hears of node j, as a directed Graph without self-loops.
 
-    Undirected: each pair both ways, once, with the mean of its weights. The same `edge_index` gives the same object,
-    so what is computed of it (`Graph.keep`) is computed once.
+    Undirected: each pair both ways, once, with the weight that an undirected `Graph` gives it: repeats in one direction
+    add up, and the two directions have their mean. The same `edge_index` gives the same object, so what is computed of
+    it (`Graph.keep`) is computed once.
     """
     graph = as_graph(edge_index, x.shape[0], edge_weight, batch, directed=True)
     if graph.num_nodes != x.shape[0]:
@@ -64,23 +65,20 @@ def square(rows: Tensor, columns: Tensor, values: Tensor, n: int) -> Tensor:
 
 
 def _both_ways(graph: Graph) -> Graph:
-    edges, n = torch.stack([graph.tail, graph.head]), graph.num_nodes
-    if graph.weight is None:
-        both, weight = to_undirected(edges, num_nodes=n), None
-    else:
-        # "add" would double the weights of a graph that is symmetric already
-        both, weight = to_undirected(edges, graph.weight, n, reduce="mean")
-    made = Graph.from_edge_index(both, n, weight, graph.batch, directed=True, num_graphs=graph.num_graphs)
+    edges, n, graphs = torch.stack([graph.tail, graph.head]), graph.num_nodes, graph.num_graphs
+    once = Graph.from_edge_index(edges, n, graph.weight, graph.batch, num_graphs=graphs) if graph.directed else graph
+    # sorted by tail and then by head: the edges to smaller nodes come first
+    both = torch.stack([torch.cat([once.head, once.tail]), torch.cat([once.tail, once.head])])
+    weight = None if once.weight is None else once.weight.repeat(2)
+    made = Graph.from_edge_index(both, n, weight, graph.batch, directed=True, num_graphs=graphs)
     return dataclasses.replace(made, loops=graph.loops)
 
 
 def _propagation(graph: Graph) -> Tensor:
     n, node = graph.num_nodes, torch.arange(graph.num_nodes, device=graph.device)
-    if graph.weight is None:
-        weight, loop = torch.ones_like(graph.tail, dtype=torch.float64), torch.ones_like(graph.loops)
-    else:
-        # as PyG: a loop that is there keeps its weight
-        weight, loop = graph.weight, torch.where(graph.loops > 0, graph.loops, 1.0)
+    weight = torch.ones_like(graph.tail, dtype=torch.float64) if graph.weight is None else graph.weight
+    # as PyG: a loop that is there keeps its weight
+    loop = torch.where(graph.loops > 0, graph.loops, 1.0)
     value = torch.cat([weight, loop])
     target, source = torch.cat([graph.head, node]), torch.cat([graph.tail, node])
     scale = torch.zeros_like(loop).index_add_(0, target, value).rsqrt()

@@ -25,7 +25,8 @@ class _Conv(SAGEConv):
 class SAGE(nn.Module):
     """h_i ↦ W h_i + V mean_j h_j + c over the neighbors j of i, with ReLU between and dropout before each layer.
 
-    A node without neighbors has the mean 0; weights of edges weigh the mean; a self-loop is no neighbor.
+    A node without neighbors, or only with such of weight 0, has the mean 0; weights of edges weigh the mean; a
+    self-loop is no neighbor.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class SAGE(nn.Module):
 
 
 def mean_of_neighbors(graph: Graph, dtype: torch.dtype) -> Tensor:
-    """D⁻¹ A as CSR; A_ij is the weight of j → i, D the row sums of A."""
+    """D⁻¹ A as CSR; A_ij is the weight of j → i, D the row sums of A. A row whose weights are all 0 is 0."""
 
     def build() -> Tensor:
         weight = torch.ones_like(graph.tail, dtype=torch.float64) if graph.weight is None else graph.weight
         degree = torch.zeros_like(graph.loops).index_add_(0, graph.head, weight)
-        return square(graph.head, graph.tail, weight / degree[graph.head], graph.num_nodes).to(dtype)
+        # 0 / inf, not 0 / 0
+        share = weight / torch.where(degree > 0, degree, torch.inf)[graph.head]
+        return square(graph.head, graph.tail, share, graph.num_nodes).to(dtype)
 
     return graph.keep(("mean of neighbors", dtype), build)

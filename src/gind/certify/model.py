@@ -24,7 +24,7 @@ class ModelCertificate:
     residual: float
     """‖z - f(z)‖ / ‖f(z)‖"""
     bound: float
-    """‖z - z*‖ is at most this; infinite where a map has no energy and so no proof"""
+    """‖z - z*‖ is at most this; infinite where a map has no energy and is no known contraction, so no proof"""
     tolerance: float
     """what the residuals were asked to reach"""
     reached: bool
@@ -42,7 +42,7 @@ def certify_model(model: nn.Module, forward: Callable[[], Any]) -> ModelCertific
     """Run `forward`, a call of the model, in evaluation mode and certify what its implicit layers returned.
 
     None if nothing in the model is solved. A layer with an energy is certified in float64; any other equilibrium shows
-    its residual as the solver measured it, and an infinite bound.
+    residual and bound as its solver measured them, the bound infinite if nothing is known about the map.
     """
     seen: list[tuple[Diffusion, Tensor, Graph, Solution]] = []
 

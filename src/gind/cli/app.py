@@ -239,12 +239,15 @@ def bench(
 
 
 @app.command()
-def keys(model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind") -> None:
-    """Every key that --set and config files know, with its default."""
+def keys(
+    model: Annotated[str, typer.Argument(help="A model: gind models.")] = "gind",
+    dataset: Annotated[str | None, typer.Option("--dataset", help="With the defaults of this dataset.")] = None,
+) -> None:
+    """Every key that --set and config files know, with the default that runs."""
     with errors():
         from gind.cli import commands
 
-        commands.keys(model)
+        commands.keys(model, dataset)
 
 
 @app.command()

@@ -211,9 +211,9 @@ def bench(request: BenchRequest) -> None:
     request.run(console)
 
 
-def keys(model: str) -> None:
+def keys(model: str, dataset: str | None) -> None:
     """Print the keys of a model, of training and of data."""
-    inventory.keys(console, model)
+    inventory.keys(console, model, dataset)
 
 
 def models() -> None:

@@ -16,10 +16,9 @@ from rich.table import Table
 from gind.datasets import DATASETS, DataError, Entry, find, on_disk
 from gind.datasets import check as check_dataset
 from gind.datasets.table import measured
-from gind.experiments.keys import plain
-from gind.experiments.models import KINDS, MODELS
+from gind.experiments.models import KINDS, MODELS, datasets_with_defaults
 from gind.experiments.run import versions
-from gind.experiments.spec import keys_by_section
+from gind.experiments.spec import default_values, keys_by_section
 from gind.kernels import cpu
 from gind.kernels.op import implementation, why_not
 from gind.kernels.untyped import config
@@ -37,14 +36,21 @@ def models(console: Console) -> None:
     console.print(table, highlight=False)
 
 
-def keys(console: Console, model: str) -> None:
-    """All keys with default and choices."""
+def keys(console: Console, model: str, dataset: str | None) -> None:
+    """All keys with choices, and the default that runs: on a dataset, or on all that have none of their own."""
+    values = default_values(model, dataset)
     for section, entries in keys_by_section(model).items():
-        table = Table("key", "default", "values", title=section, title_justify="left")
+        table = Table(title=section, title_justify="left")
+        table.add_column("key", no_wrap=True)
+        table.add_column("default", overflow="fold")
+        table.add_column("values")
         for name, key in entries.items():
-            default = "" if key.required else json.dumps(plain(key.default, KINDS))
-            table.add_row(name, escape(default), escape(_values(key.type)))
+            table.add_row(name, escape(json.dumps(values[section][name])), escape(_values(key.type)))
         console.print(table)
+    own = datasets_with_defaults(model)
+    if dataset is None and own:
+        other = f"Other defaults on {', '.join(own)}: gind keys {model} --dataset NAME"
+        console.print(other, highlight=False, soft_wrap=True)
 
 
 def _values(kind: Any) -> str:

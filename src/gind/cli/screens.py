@@ -13,6 +13,8 @@ from rich.table import Table
 from gind.certify import ModelCertificate
 from gind.experiments import Outcome, Predictions, Spec
 from gind.experiments.grid import Finished, Sheet
+from gind.experiments.setup import sample_model
+from gind.train import IMPLICIT_OPTIONS, FitOptions, unread_options
 
 __all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "results"]
 
@@ -32,6 +34,10 @@ def announce(console: Console, spec: Spec, directory: Path) -> None:
     )
     if spec.data.protocol == "paper":
         console.print(f"[yellow]{_PAPER}[/]", highlight=False, soft_wrap=True)
+    chosen = [name for name in IMPLICIT_OPTIONS if getattr(spec.train, name) != getattr(FitOptions(), name)]
+    if chosen and unread_options(sample_model(spec.model, spec.table()["model"])):
+        effect = f"without effect, {spec.model} has no parameters in that group of the optimizer."
+        console.print(f"[yellow]{', '.join(chosen)}: {effect}[/]", highlight=False, soft_wrap=True)
 
 
 def results(console: Console, outcomes: Sequence[Outcome]) -> None:
@@ -62,7 +68,7 @@ def results(console: Console, outcomes: Sequence[Outcome]) -> None:
 
 
 def certificate(console: Console, certified: ModelCertificate | None) -> None:
-    """The certificate of a pass, layer by layer."""
+    """The certificate of a pass: of each layer with an energy, else what the solves say together."""
     if certified is None:
         console.print("No certificate: this model has no equilibrium.")
         return
@@ -73,9 +79,17 @@ def certificate(console: Console, certified: ModelCertificate | None) -> None:
     if not certified.layers or not certified.proven:
         console.print(
             f"Residual {certified.residual:.3e}, tolerance {certified.tolerance:.0e}: "
-            f"{'reached' if certified.reached else 'NOT reached'}. No bound: the map has no energy.",
+            f"{'reached' if certified.reached else 'NOT reached'}; {_distance(certified)}",
             highlight=False,
+            soft_wrap=True,
         )
+
+
+def _distance(certified: ModelCertificate) -> str:
+    """How far the equilibrium may be, if anything is known about that."""
+    if certified.proven:  # by an energy, or by a contraction
+        return f"distance to the equilibrium ≤ {certified.bound:.3e}"
+    return "no bound of the distance to the equilibrium: the map has no energy, nor is it known to be a contraction"
 
 
 def evaluation(console: Console, result: Mapping[str, Any], metric: str) -> None:
@@ -97,7 +111,7 @@ def predictions(console: Console, made: Predictions, path: Path) -> None:
         )
     if made.certificate is not None:
         console.print(
-            f"residual {made.certificate.residual:.3e}, distance to the equilibrium ≤ {made.certificate.bound:.3e}"
+            f"residual {made.certificate.residual:.3e}, {_distance(made.certificate)}", highlight=False, soft_wrap=True
         )
 
 

@@ -60,7 +60,7 @@ from gind.graph import Identity, OutDegree, Row, Scaling, Symmetric
 from gind.models import GIND
 from gind.train import Constant, Cosine, Linear, Restarts, Schedule, StepDecay
 
-__all__ = ["KINDS", "MODELS", "ModelEntry", "defaults", "model_entry"]
+__all__ = ["KINDS", "MODELS", "ModelEntry", "datasets_with_defaults", "defaults", "model_entry"]
 
 KINDS: Kinds = {
     Scaling: {"symmetric": Symmetric, "row": Row, "out-degree": OutDegree, "identity": Identity},
@@ -137,7 +137,7 @@ _NODES = ("node", "multilabel")
 MODELS: dict[str, ModelEntry] = {
     "gind": ModelEntry(GIND, (Diffusion,)),
     "gind-published": ModelEntry(GIND, (Diffusion,), about="GIND with the options of the published code."),
-    "mlp": ModelEntry(MLP, tasks=_NODES),
+    "mlp": ModelEntry(MLP),
     "gcn": ModelEntry(GCN, tasks=_NODES),
     "sgc": ModelEntry(SGC, tasks=_NODES),
     "gat": ModelEntry(GAT, tasks=_NODES, hidden=8),
@@ -175,3 +175,8 @@ def defaults(model: str, dataset: str) -> dict[str, Any]:
     """Values by key that suit this model on this dataset; they lie in defaults/<model>.toml."""
     tables = _all_defaults(model)
     return {**tables.get("all", {}), **tables.get(dataset, {})}
+
+
+def datasets_with_defaults(model: str) -> tuple[str, ...]:
+    """The datasets that have defaults of their own for this model."""
+    return tuple(name for name in _all_defaults(model) if name != "all")

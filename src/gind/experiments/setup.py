@@ -1,9 +1,10 @@
 """What a training needs, made from a Spec: data, split, model, and the problem that hides the test labels."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +14,10 @@ from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
 from gind.experiments.protocol import check_protocol, parts_of
-from gind.experiments.spec import Spec
+from gind.experiments.spec import Spec, readable_options
 from gind.train import FitReport, Problem, check_fit, fit
 
-__all__ = ["BATCH", "Setup", "build_model", "set_up", "validate"]
+__all__ = ["BATCH", "Setup", "build_model", "sample_model", "set_up", "validate"]
 
 BATCH = 128  # graphs per forward pass where nothing is trained
 _SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
@@ -83,6 +84,13 @@ def build_model(spec: Spec, dataset: Dataset) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         return spec.new_model(dataset.task, dataset.num_features, dataset.num_classes)
+
+
+def sample_model(model: str, values: Mapping[str, Any]) -> nn.Module:
+    """A model of this name and section of a config for no data in particular: to ask what such a model has."""
+    entry = model_entry(model)
+    with torch.random.fork_rng(devices=[]):
+        return entry.for_data(entry.tasks[0], 1, 2, readable_options(model, values))
 
 
 def _check_task(spec: Spec, dataset: Dataset) -> None:

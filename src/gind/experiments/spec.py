@@ -8,6 +8,7 @@ seed = 0
 [train]      the fields of FitOptions
 """
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,16 @@ from gind.experiments.models import KINDS, defaults, model_entry
 from gind.experiments.toml import parse_value
 from gind.train import FitOptions
 
-__all__ = ["Spec", "as_now", "assignment", "keys_by_section", "make_spec", "other_key"]
+__all__ = [
+    "Spec",
+    "as_now",
+    "assignment",
+    "default_values",
+    "keys_by_section",
+    "make_spec",
+    "other_key",
+    "readable_options",
+]
 
 _TOP = ("dataset", "split", "seed")
 _SECTIONS = ("data", "model", "train")
@@ -136,6 +146,26 @@ def _agrees(given: Any, wanted: Any, there: Any) -> bool:
 def keys_by_section(model: str) -> dict[str, dict[str, Key]]:
     """All keys there are for a model."""
     return {"data": keys_of(DataOptions), "model": model_entry(model).keys, "train": keys_of(FitOptions)}
+
+
+def default_values(model: str, dataset: str | None = None) -> dict[str, dict[str, Any]]:
+    """What runs where nothing is set, by section and key, as TOML has it; None: a dataset without its own defaults."""
+    keys = keys_by_section(model)
+    below = _sorted(defaults(model, "" if dataset is None else dataset_name(dataset)), keys)
+    return {
+        section: {name: _as_now(name, key, below[section]) for name, key in entries.items()}
+        for section, entries in keys.items()
+    }
+
+
+def readable_options(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects of a config's [model] section, without what no key can read: it may be of an earlier version."""
+    options = {}
+    for name, key in model_entry(model).keys.items():
+        if name in values:
+            with contextlib.suppress(ConfigError):
+                options[name] = _value(key, name, values[name])
+    return options
 
 
 def assignment(text: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Cell, Sheet
 from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
+from gind.reports.words import are
 
 __all__ = ["Collection", "Convergence", "Row", "Single", "Statistic", "collect"]
 
@@ -204,7 +205,7 @@ def _tests(reports: Sequence[Report]) -> tuple[list[float], int, tuple[str, ...]
     folds = folds if isinstance(folds, int) else FOLDS
     there = len({report.cell.split for report in reports})
     about = [f"{CHOICES['paper']} (epoch {epoch} of {lengths[0]})"]
-    about += [f"{there} of {folds} folds are there"] if there < folds else []
+    about += [f"{there} of {folds} folds {are(there)} there"] if there < folds else []
     return [report.curve[epoch - 1] for report in reports], folds, tuple(about)
 
 

@@ -6,7 +6,8 @@ from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
 from gind.reports.ledger_words import mismatches, missing
-from gind.reports.markdown import plural, table
+from gind.reports.markdown import table
+from gind.reports.words import are, plural
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
 
@@ -53,7 +54,7 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
     if item.collection is None:
         there = "There is nothing to run."
     else:
-        there = f"`gind reproduce {item.name}`: {item.done:,} of {plural(item.total, 'run')} are there."
+        there = f"`gind reproduce {item.name}`: {item.done:,} of {plural(item.total, 'run')} {are(item.done)} there."
     lines = [f"## {item.title}", "", f"{_label(item)}. {there}", ""]
     if item.name in figures:
         lines += [f"![{item.title}]({figures[item.name]})", ""]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gind.reports.collect import Statistic
 
-__all__ = ["cell", "duration", "plural", "scientific", "spread", "table"]
+__all__ = ["cell", "duration", "scientific", "spread", "table"]
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
@@ -35,8 +35,3 @@ def duration(seconds: float) -> str:
     if minutes < 2:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def plural(count: int, word: str) -> str:
-    """1 run, 2 runs, 1,000 runs."""
-    return f"{count:,} {word}" + "s" * (count != 1)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gind.datasets.table import DATASETS
+from gind.experiments.setup import sample_model
 from gind.reports.collect import Row
+from gind.train import takes_start, unread_options
 
 __all__ = ["ModelSettings", "model_settings"]
 
@@ -38,9 +40,10 @@ def model_settings(model: str, rows: Sequence[Row]) -> ModelSettings:
 
 def _settings(row: Row) -> dict[str, str]:
     """What had a meaning in the run: keys without a value, or that nothing reads, are left out."""
-    unread = {"name"}
-    if row.convergence is None:
-        unread |= {"implicit_lr", "implicit_weight_decay", "warm_start"}
+    model = sample_model(row.model.partition("+")[0], row.settings["model"])  # without its variant
+    unread = {"name", *unread_options(model)}
+    if not takes_start(model):
+        unread.add("warm_start")
     entry = DATASETS.get(row.dataset)
     if entry is not None and entry.counts.graphs == 1:
         unread.add("batch_size")

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Collection, Row
 from gind.reports.compare import FAR, Comparison, Entry, Line, compare
-from gind.reports.markdown import duration, plural, scientific, spread, table
+from gind.reports.markdown import duration, scientific, spread, table
 from gind.reports.paper import Paper
 from gind.reports.remarks import Remarks
 from gind.reports.settings import ModelSettings, model_settings
+from gind.reports.words import are, have, plural
 
 __all__ = ["comparison_section", "convergence_section", "settings_section", "sheet_page"]
 
@@ -27,7 +28,8 @@ def sheet_page(collection: Collection, paper: Paper, remarks: Remarks) -> str:
 def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str]:
     """What is there and how to read it."""
     sheet = collection.sheet
-    there = len(sheet.cells) - len(collection.missing)
+    missing = len(collection.missing)
+    there = len(sheet.cells) - missing
     empty = len(collection.places) - len(collection.rows)
     compared = [
         line for one in comparisons for entry in one.entries for line in entry.lines if line.difference is not None
@@ -39,17 +41,19 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         f"# {sheet.title}",
         "",
         f"Written by `gind report` from the reports of the sheet `{sheet.name}`: {there:,} of its "
-        f"{plural(len(sheet.cells), 'run')} are there, {len(collection.missing):,} are missing, and {empty:,} of its "
-        f"{len(collection.places):,} cells (a system on a dataset) have no run yet."
+        f"{plural(len(sheet.cells), 'run')} {are(there)} there, {missing:,} {are(missing)} missing, and {empty:,} of "
+        f"its {plural(len(collection.places), 'cell')} (a system on a dataset) {have(empty)} no run yet."
         + (stranger if collection.strangers else ""),
         "",
-        f"Of {plural(len(compared), 'cell')} that the paper has too, {below:,} are more than {FAR:g} points below it, "
-        f"{above:,} more than {FAR:g} points above, {len(compared) - below - above:,} within.",
+        f"Of {plural(len(compared), 'cell')} that the paper has too, {below:,} {are(below)} more than {FAR:g} points "
+        f"below it, {above:,} more than {FAR:g} points above, {len(compared) - below - above:,} within.",
         "",
         "- Every number is the mean over the runs that are there, on test parts, in percent; ± is the sample standard "
         "deviation (over n - 1).",
         "- `splits` counts the runs that are there of those that the sheet asks for.",
         "- The weights of a run are those that were best on its validation part; `validation` is their metric there.",
+        "- Settings from a search (experiments/searches) were chosen on validation parts of several splits; the splits "
+        "divide the same nodes, so a node that validates in one is tested in another.",
         f"- {MARK} marks a cell more than {FAR:g} points below the paper.",
         "- \\* marks what the authors of the paper ran themselves; the rest of its numbers are GIND's own or quoted.",
         "- `majority class` always predicts the most frequent class of the training part.",

@@ -2,7 +2,15 @@
 
 from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from gind.train.files import write_atomically
-from gind.train.loop import FitReport, check_fit, fit, implicit_parameters, make_optimizer
+from gind.train.loop import (
+    IMPLICIT_OPTIONS,
+    FitReport,
+    check_fit,
+    fit,
+    implicit_parameters,
+    make_optimizer,
+    unread_options,
+)
 from gind.train.metrics import METRICS
 from gind.train.observe import MetricsFile, Observer, TensorBoard
 from gind.train.options import FitOptions, OptionError
@@ -10,9 +18,10 @@ from gind.train.problem import Part, Problem, Watched, make_parts, split_of_mask
 from gind.train.progress import LiveProgress, PlainProgress, show_progress
 from gind.train.schedule import Constant, Cosine, Linear, Restarts, Schedule, StepDecay
 from gind.train.state import EpochRecord
-from gind.train.step import Evaluation, SolveStatistics, call, evaluate
+from gind.train.step import Evaluation, SolveStatistics, call, evaluate, takes_start
 
 __all__ = [
+    "IMPLICIT_OPTIONS",
     "METRICS",
     "CheckpointError",
     "Constant",
@@ -46,5 +55,7 @@ __all__ = [
     "save_tensors",
     "show_progress",
     "split_of_masks",
+    "takes_start",
+    "unread_options",
     "write_atomically",
 ]

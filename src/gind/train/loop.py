@@ -26,7 +26,18 @@ from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step, wa
 from gind.train.stopping import Patience
 from gind.train.wrap import as_problem
 
-__all__ = ["FitReport", "check_fit", "fit", "implicit_parameters", "make_optimizer"]
+__all__ = [
+    "IMPLICIT_OPTIONS",
+    "FitReport",
+    "check_fit",
+    "fit",
+    "implicit_parameters",
+    "make_optimizer",
+    "unread_options",
+]
+
+IMPLICIT_OPTIONS = ("implicit_lr", "implicit_weight_decay")
+"""fields of `FitOptions` for a group of the optimizer that only some models have"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +122,11 @@ def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:
         return list(own())
     layers = (module for module in model.modules() if isinstance(module, Diffusion | Composition))
     return list({id(p): p for layer in layers for p in layer.parameters()}.values())
+
+
+def unread_options(model: nn.Module) -> tuple[str, ...]:
+    """The fields of `FitOptions` that are for implicit parameters, if the model has none."""
+    return () if implicit_parameters(model) else IMPLICIT_OPTIONS
 
 
 def check_fit(model: nn.Module, problem: Problem, options: FitOptions) -> None:

@@ -18,7 +18,7 @@ from gind.train.metrics import loss, metric
 from gind.train.options import OptionError
 from gind.train.problem import Part
 
-__all__ = ["Evaluation", "SolveStatistics", "WarmStart", "call", "evaluate", "train_step"]
+__all__ = ["Evaluation", "SolveStatistics", "WarmStart", "call", "evaluate", "takes_start", "train_step"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class WarmStart:
     def __init__(self, model: nn.Module, on: bool) -> None:
         self.on = on
         self.values: list[Tensor] = []
-        if on and "z0" not in inspect.signature(model.forward).parameters:
+        if on and not takes_start(model):
             raise OptionError(
                 f"`warm_start` needs a model whose forward takes `z0`; {type(model).__name__} does not. Leave it off."
             )
@@ -96,6 +96,11 @@ class WarmStart:
             with torch.inference_mode(False):
                 layout = torch.contiguous_format
                 self.values = [solution.value.detach().clone(memory_format=layout) for solution in solutions]
+
+
+def takes_start(model: nn.Module) -> bool:
+    """Whether `warm_start` can be on: the forward of the model takes `z0`."""
+    return "z0" in inspect.signature(model.forward).parameters
 
 
 def warm_starts(model: nn.Module, on: bool) -> tuple[WarmStart, WarmStart]:
