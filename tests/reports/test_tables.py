@@ -152,7 +152,7 @@ def test_settings_show_what_is_shared_and_what_differs(tmp_path: Path) -> None:
         (Cell("texas", "gind", 0), {}, {"implicit_lr", "implicit_weight_decay", "warm_start"}),
         (Cell("texas", "gind", 0, variant="short"), {}, {"implicit_lr", "implicit_weight_decay", "warm_start"}),
     ],
-    ids=str,
+    ids=["ignn", "eignn", "cgs", "gcnii", "gcnii with a group", "gind", "a variant of gind"],
 )
 def test_settings_leave_out_what_the_model_does_not_read(
     tmp_path: Path, cell: Cell, model: dict[str, object], read: set[str]
