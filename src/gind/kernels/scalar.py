@@ -23,8 +23,8 @@ f32 = np.float32
 # tanh x ≈ x P(s)/Q(s), s = x², a minimax fit on |x| ≤ 9, Q with leading coefficient 1. Beyond, s stays at 81, and the
 # value, which grows with x, is held at ±1.
 _LIMIT32 = f32(81)
-_P32 = tuple(map(f32, (0.0171729457, 26.5015793, 4495.04492, 172069.328, 1285920.5)))
-_Q32 = tuple(map(f32, (422.50592, 33275.7305, 600709.312, 1285920.5)))
+_P32 = tuple(map(f32, (0.017172927, 26.5015907, 4495.04541, 172069.328, 1285920.38)))
+_Q32 = tuple(map(f32, (422.506042, 33275.7305, 600709.25, 1285920.38)))
 
 # tanh u = u + u³ P(u²)/Q(u²) on |u| ≤ 0.625 (Cephes), Q with leading coefficient 1
 _LIMIT64 = 20.0

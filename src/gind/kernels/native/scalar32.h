@@ -4,15 +4,15 @@
 static inline float tanh_float32(float x) {
   const float limit = LIMIT32, one = ONE, less = -one;
   const float square = x * x, s = limit < square ? limit : square;
-  float p = 0.0171729457f;
-  p = p * s + 26.5015793f;
-  p = p * s + 4495.04492f;
+  float p = 0.017172927f;
+  p = p * s + 26.5015907f;
+  p = p * s + 4495.04541f;
   p = p * s + 172069.328f;
-  p = p * s + 1285920.5f;
-  float q = s + 422.50592f;
+  p = p * s + 1285920.38f;
+  float q = s + 422.506042f;
   q = q * s + 33275.7305f;
-  q = q * s + 600709.312f;
-  q = q * s + 1285920.5f;
+  q = q * s + 600709.25f;
+  q = q * s + 1285920.38f;
   float t = x * p / q;
   t = one < t ? one : t;
   return less > t ? less : t;
