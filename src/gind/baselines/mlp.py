@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool
 
-from gind.features import dropout, project
+from gind.features import project
 from gind.graph import Graph, pool
 
 __all__ = ["MLP"]
@@ -45,14 +45,11 @@ class MLP(nn.Module):
         self, x: Tensor, edge_index: Any = None, edge_weight: Any = None, batch: Tensor | None = None
     ) -> Tensor:
         """Scores (nodes or graphs, out_channels)."""
-
-        def before(layer: nn.Linear, hidden: Tensor) -> Tensor:
-            return self._sum(hidden, edge_index, batch) if layer is self.layers[-1] else hidden
-
-        first, *rest = cast(Iterable[nn.Linear], self.layers)
-        hidden = project(before(first, x), first.weight, first.bias, dropout=self.dropout, training=self.training)
-        for layer in rest:
-            hidden = layer(dropout(before(layer, hidden.relu()), self.dropout, self.training))
+        hidden, last = x, self.layers[-1]
+        for layer in cast(Iterable[nn.Linear], self.layers):
+            hidden = self._sum(hidden, edge_index, batch) if layer is last else hidden
+            hidden = project(hidden, layer.weight, layer.bias, dropout=self.dropout, training=self.training)
+            hidden = hidden if layer is last else hidden.relu()
         return hidden
 
     def _sum(self, hidden: Tensor, edge_index: Any, batch: Tensor | None) -> Tensor:
