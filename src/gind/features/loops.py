@@ -9,6 +9,8 @@ from gind.kernels.loops import Kernel, _compile
 
 __all__ = ["multiply", "multiply_transposed", "thin"]
 
+_LINE = 16  # numbers
+
 
 @functools.cache
 def thin() -> Kernel:
@@ -46,25 +48,34 @@ def multiply(parallel: bool) -> Kernel:
 
 
 @functools.cache
-def multiply_transposed(parallel: bool) -> Kernel:
-    """out = Xᵀ D: a row of D is added to the rows of the result that its entries name. Threads share out the channels.
+def multiply_transposed(flipped: bool, parallel: bool) -> Kernel:
+    """out = Xᵀ D, or its transpose: a row of D is added to the rows of the product that its entries name.
 
-    A block of channels is summed in memory of its own: in `out` the lines of two threads would lie side by side.
+    Threads share out the channels. A block of channels is summed in memory of its own: in `out` the lines of two
+    threads would lie side by side.
     """
 
     def kernel(crow, col, values, dense, out, block):
         rows, channels = dense.shape
+        columns = out.shape[1] if flipped else len(out)
         for b in prange((channels + block - 1) // block):
             first = b * block
             last = min(channels, first + block)
             width = last - first
-            part = np.zeros((len(out), width), out.dtype)
+            part = np.zeros((columns, width), out.dtype)
             for i in range(rows):
                 here = dense[i, first:last]
                 for e in range(crow[i], crow[i + 1]):
                     value, there = values[e], part[col[e]]
                     for c in range(width):
                         there[c] += value * here[c]
-            out[:, first:last] = part
+            if flipped:
+                for start in range(0, columns, _LINE):  # whole lines of `out` from rows that stay near
+                    end = min(columns, start + _LINE)
+                    for c in range(width):
+                        for k in range(start, end):
+                            out[first + c, k] = part[k, c]
+            else:
+                out[:, first:last] = part
 
-    return _compile(kernel, parallel, "multiply_transposed")
+    return _compile(kernel, parallel, f"multiply_transposed_{flipped}")

@@ -4,6 +4,7 @@ Plain PyTorch is the definition and serves every device. On the CPU numba takes 
 thread owns rows or channels of the result, so the bits of a result do not depend on the number of threads.
 """
 
+import functools
 from typing import Any
 
 import torch
@@ -31,8 +32,11 @@ def _multiply(crow: Tensor, col: Tensor, values: Tensor, dense: Tensor) -> Tenso
 
 
 @torch.library.custom_op("gind::multiply_transposed", mutates_args=())
-def _multiply_transposed(crow: Tensor, col: Tensor, values: Tensor, dense: Tensor, columns: int) -> Tensor:
-    return _matrix(crow, col, values, columns).t() @ dense
+def _multiply_transposed(
+    crow: Tensor, col: Tensor, values: Tensor, dense: Tensor, columns: int, flipped: bool
+) -> Tensor:
+    product = _matrix(crow, col, values, columns).t() @ dense
+    return product.t().contiguous().t() if flipped else product
 
 
 def _matrix(crow: Tensor, col: Tensor, values: Tensor, columns: int) -> Tensor:
@@ -53,14 +57,14 @@ def thin(matrix: Csr, dropout: float) -> Csr:
 
 
 def multiply(matrix: Csr, dense: Tensor) -> Tensor:
-    """X D for D (d, h), differentiable in D."""
-    result: Tensor = _multiply(*matrix, dense.contiguous())
+    """X D for D (d, h), differentiable in D; where D is the transpose of a matrix, so is its gradient."""
+    result: Tensor = _multiply(*matrix, dense)
     return result
 
 
-def multiply_transposed(matrix: Csr, dense: Tensor, columns: int) -> Tensor:
-    """Xᵀ D for D (n, h), where X has so many columns; differentiable in D."""
-    result: Tensor = _multiply_transposed(*matrix, dense.contiguous(), columns)
+def multiply_transposed(matrix: Csr, dense: Tensor, columns: int, *, flipped: bool = False) -> Tensor:
+    """Xᵀ D for D (n, h), where X has so many columns; differentiable in D. `flipped`: in memory it is DᵀX."""
+    result: Tensor = _multiply_transposed(*matrix, dense, columns, flipped)
     return result
 
 
@@ -79,8 +83,14 @@ def _(crow, col, values, dense):
 
 
 @_multiply_transposed.register_fake
-def _(crow, col, values, dense, columns):
-    return dense.new_empty(columns, dense.shape[1])
+def _(crow, col, values, dense, columns, flipped):
+    return _empty(dense, columns, flipped)
+
+
+def _empty(dense: Tensor, rows: int, flipped: bool) -> Tensor:
+    """For the product: as wide as D."""
+    width = dense.shape[1]
+    return dense.new_empty(width, rows).t() if flipped else dense.new_empty(rows, width)
 
 
 # Gradients: each product is the transpose of the other.
@@ -88,11 +98,11 @@ def _(crow, col, values, dense, columns):
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(*inputs[:3])
-    ctx.columns = len(inputs[3])
+    ctx.columns, ctx.flipped = len(inputs[3]), not inputs[3].is_contiguous()
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return None, None, None, multiply_transposed(ctx.saved_tensors, grad, ctx.columns)
+    return None, None, None, multiply_transposed(ctx.saved_tensors, grad, ctx.columns, flipped=ctx.flipped)
 
 
 def _save_transposed(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -100,7 +110,7 @@ def _save_transposed(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward_transposed(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return None, None, None, multiply(ctx.saved_tensors, grad), None
+    return None, None, None, multiply(ctx.saved_tensors, grad), None, None
 
 
 _multiply.register_autograd(_backward, setup_context=_save)
@@ -124,13 +134,14 @@ def _register_cpu() -> None:
     @_multiply.register_kernel("cpu")
     def _(crow, col, values, dense):
         out = dense.new_empty(len(crow) - 1, dense.shape[1])
-        _run(loops.multiply, out, (crow, col, values), crow, col, values, dense, out)
+        _run(loops.multiply, out, (crow, col, values), crow, col, values, dense.contiguous(), out)
         return out
 
     @_multiply_transposed.register_kernel("cpu")
-    def _(crow, col, values, dense, columns):
-        out = dense.new_empty(columns, dense.shape[1])
-        _run(loops.multiply_transposed, out, (crow, col, values), crow, col, values, dense, out)
+    def _(crow, col, values, dense, columns, flipped):
+        out = _empty(dense, columns, flipped)
+        kernel, place = functools.partial(loops.multiply_transposed, flipped), out.t() if flipped else out
+        _run(kernel, out, (crow, col, values), crow, col, values, dense.contiguous(), place)
         return out
 
 

@@ -3,7 +3,7 @@
 from numba import njit
 
 from gind.kernels.scalar import FASTMATH
-from gind.kernels.tile import ROWS, four_rows, one_row
+from gind.kernels.tile import ROWS, half_tile, one_row, whole_tile
 
 __all__ = ["BLOCK", "gather", "lerp", "multiply", "potentials"]
 
@@ -29,10 +29,15 @@ def multiply(a, first, last, panels, out):
     """out = a @ B in these rows, B cut into panels."""
     for j in range(len(panels)):
         if last - first == ROWS:
-            four_rows(a, first, panels, j, out)
-        else:
-            for i in range(first, last):
-                one_row(a, i, panels, j, out)
+            whole_tile(a, first, panels, j, out)
+            continue
+        i = first
+        if last - first >= ROWS // 2:
+            half_tile(a, i, panels, j, out)
+            i += ROWS // 2
+        while i < last:
+            one_row(a, i, panels, j, out)
+            i += 1
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")

@@ -11,10 +11,10 @@ from numba.core import cgutils, types
 
 from gind.kernels.untyped import intrinsic
 
-__all__ = ["PANEL", "ROWS", "four_rows", "one_row"]
+__all__ = ["PANEL", "ROWS", "half_tile", "one_row", "whole_tile"]
 
-ROWS = 4
-PANEL = 64  # bytes: two vectors, so that four rows have eight sums and the processor never waits for one
+ROWS = 6
+PANEL = 64  # bytes: two vectors, so that six rows have twelve sums: no waiting for one, and sixteen registers hold all
 _VECTORS = 2
 
 
@@ -65,11 +65,21 @@ def _generate(context: Any, builder: Any, signature: Any, arguments: Any, rows: 
 
 
 @intrinsic
-def four_rows(typing_context, a, i, panels, j, out):
-    """Rows i ... i + 3 of a times panel j."""
+def whole_tile(typing_context, a, i, panels, j, out):
+    """Rows i ... i + ROWS - 1 of a times panel j."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _generate(context, builder, signature, arguments, ROWS)
+
+    return types.void(a, types.intp, panels, types.intp, out), generate
+
+
+@intrinsic
+def half_tile(typing_context, a, i, panels, j, out):
+    """Half as many rows: a product of few rows waits for each of its sums."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _generate(context, builder, signature, arguments, ROWS // 2)
 
     return types.void(a, types.intp, panels, types.intp, out), generate
 

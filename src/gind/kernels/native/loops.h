@@ -150,7 +150,7 @@ INLINE void NAME(moments)(int linear, int integral, int weighted, const REAL *y,
       out[a + c] += here[c];
       row[c] -= here[c]; /* what left the node */
       row[c + graphs * channels] += m1[c];
-      row[c + 2 * graphs * channels] += m2[c];
+      if (integral) row[c + 2 * graphs * channels] += m2[c];
     }
   }
 }
