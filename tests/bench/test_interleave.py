@@ -58,7 +58,7 @@ def test_short_runs_are_repeated_and_divided() -> None:
     short, long = clock.contender("s", [0.25]), clock.contender("l", [8.0])
     prepared = clock.contender("p", [0.25], prepare=1.0)
     times = interleave([short, long, prepared], 2, least=1.0, clock=clock).seconds
-    assert clock.log == list("slp") + list("sssslp") * 2
+    assert clock.log == list("slp") + list("sssslpppp") * 2
     assert times == [[0.25] * 2, [8.0] * 2, [0.25] * 2]
 
 

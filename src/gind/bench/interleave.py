@@ -56,20 +56,19 @@ def interleave(
     rounds: int,
     *,
     budget: float = math.inf,
-    least: float = 5e-3,
+    least: float = 0.1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timing:
     """Time each contender in each round; every round runs all of them, one after the other.
 
-    A round before the first warms up. What took less than `least` seconds in it is repeated within each round, unless
-    it has to be set up; its time is then that of one repetition. After `budget` seconds there are no more rounds, but
-    two are always made if two were asked for.
+    A round before the first warms up. What took less than `least` seconds in it is repeated within each round, and its
+    time is the mean of the repetitions: what another contender has left in the caches soon counts no more. After
+    `budget` seconds there are no more rounds, but two are always made if two were asked for.
     """
     repeats, results = [], []
     for contender in contenders:
         seconds, result = _timed(contender, 1, clock)
-        repeatable = contender.setup is None and seconds > 0
-        repeats.append(max(1, min(_REPEATS, round(least / seconds))) if repeatable else 1)
+        repeats.append(max(1, min(_REPEATS, round(least / seconds))) if seconds > 0 else 1)
         results.append(result)
     times: list[list[float]] = [[] for _ in contenders]
     start = clock()
@@ -83,11 +82,19 @@ def interleave(
 
 def _timed(contender: Contender, repeats: int, clock: Callable[[], float]) -> tuple[float, Sequence[Tensor]]:
     with contender.kernels():
-        ready = None if contender.setup is None else contender.setup()
-        start = clock()
-        for _ in range(repeats):
-            result = contender.run(ready)
-        return (clock() - start) / repeats, result
+        taken = 0.0
+        if contender.setup is None:
+            start = clock()
+            for _ in range(repeats):
+                result = contender.run(None)
+            taken = clock() - start
+        else:
+            for _ in range(repeats):
+                ready = contender.setup()
+                start = clock()
+                result = contender.run(ready)
+                taken += clock() - start
+        return taken / repeats, result
 
 
 def differences(contenders: Sequence[Contender], results: Sequence[Sequence[Tensor]]) -> list[float | None]:

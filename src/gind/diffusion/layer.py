@@ -230,7 +230,8 @@ class Diffusion(nn.Module):
     def _inject(self, b: Tensor, s: Tensor, graph: Graph) -> Tensor:
         """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels."""
         C = F.linear(b, self.K if self.U is None else self.U, self.injection_offset)
-        C = C if self.scaling.row else s * C
+        if not self.scaling.row:
+            C = C.mul_(s) if C.dtype == s.dtype else s * C  # under autocast the product is of another precision
         if self.injection_norm:
             C = unit_gradient(C, graph)
         return C if self.injection_gain == 1 else self.injection_gain * C

@@ -117,7 +117,7 @@ class Problem:
         for left in reversed(range(times)):
             fz = self.evaluate(z)
             # the last is a tensor of its own: f may return one that it keeps
-            z = fz if whole and left else torch.lerp(z, fz, spread)
+            z = (fz if left else fz.clone()) if whole else torch.lerp(z, fz, spread)
         return z
 
     def distance_bound(self, z: Tensor, residual: Tensor) -> Tensor:
