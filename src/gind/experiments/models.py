@@ -149,7 +149,7 @@ MODELS: dict[str, ModelEntry] = {
     "h2gcn": ModelEntry(H2GCN, tasks=_NODES),
     "ignn": ModelEntry(IGNN),
     "eignn": ModelEntry(EIGNN, tasks=_NODES),
-    "cgs": ModelEntry(CGS, tasks=("graph",)),
+    "cgs": ModelEntry(CGS),
     "dcnn": ModelEntry(DCNN, tasks=("graph",)),
     "dgcnn": ModelEntry(DGCNN, tasks=("graph",), hidden=32),
     "gin": ModelEntry(GIN, tasks=("graph",), hidden=32),
