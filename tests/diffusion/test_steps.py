@@ -12,6 +12,7 @@ from torch import Tensor
 
 import gind
 from gind.diffusion.map import LiveMap
+from gind.equilibrium.descent import Repeatable
 from gind.kernels import steps
 from gind.kernels.onecall import switched_off
 
@@ -63,6 +64,38 @@ def test_many_steps_with_edge_loops_of_both_kinds(directed: bool, in_c: bool, mo
             z = fn(z)
     assert many is not None
     torch.testing.assert_close(many, z, rtol=1e-11, atol=1e-12)
+
+
+@MODEST
+@given(givens(), st.sampled_from(sorted(LIVE)), st.sampled_from([F32, F64]), st.sampled_from([0, 1, 3]), st.booleans())
+def test_turns_of_several_layers_in_one_call_are_those_one_by_one(
+    g: Given, option: str, dtype: torch.dtype, copies: int, warm: bool
+) -> None:
+    graph = make_graph(g, copies)
+    layers = [make_layer(norm, 5, dtype, **LIVE[option]) for norm in (2.0, 0.5, 1.0)]
+    composition, b = gind.Composition(layers, alpha=0.3), make_input(graph.num_nodes, 5, dtype)
+    torch.manual_seed(3)  # the dropout masks
+    chain = composition._chain([layer.bind(b, graph) for layer in layers])
+    assert isinstance(chain, Repeatable)
+    z = make_input(graph.num_nodes, 5, dtype, seed=1) if warm else torch.zeros(graph.num_nodes, 5, dtype=dtype)
+    assert chain.repeat(z, 4) is None  # with gradient
+    with torch.no_grad():
+        many = chain.repeat(z, 4)
+        assert many is not None
+        with switched_off():
+            assert chain.repeat(z, 4) is None
+            for _ in range(4):
+                z = chain(z)
+    torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
+
+
+def test_layers_of_several_kinds_take_turns_one_by_one() -> None:
+    layers = [make_layer(2.0, 5, F64, flux_channels=width, **LIVE["layer"]) for width in (5, 40)]
+    composition, b, graph = gind.Composition(layers), make_input(20, 5), some_graph()
+    chain = composition._chain([layer.bind(b, graph) for layer in layers])
+    assert isinstance(chain, Repeatable)
+    with torch.no_grad():
+        assert chain.repeat(torch.zeros(20, 5, dtype=F64), 3) is None
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, overload
+from typing import Literal, final, overload
 
 from torch import Tensor, nn
 
 from gind.diffusion.layer import Diffusion
 from gind.diffusion.map import DiffusionMap, LiveMap, inner_product, zeros
+from gind.diffusion.steps import repeat_all
 from gind.equilibrium import Adjoint, Implicit, Picard, Solution, Solver, Stop, fixed_point
+from gind.equilibrium.descent import Repeatable
 from gind.equilibrium.energy import Map
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph
@@ -88,13 +90,26 @@ class Composition(nn.Module):
         """T_L(... T_1(Z)); a single map stays what it is, with what it can do in one call."""
         if len(maps) == 1 and isinstance(maps[0], LiveMap):
             return dataclasses.replace(maps[0], alpha=self.alpha)
-
-        def chain(z: Tensor) -> Tensor:
-            for one in maps:
-                z = one.relaxed(z, self.alpha)
-            return z
-
-        return chain
+        return _Chain(tuple(maps), self.alpha)
 
     def _layers(self) -> list[Diffusion]:
         return [layer for layer in self.layers if isinstance(layer, Diffusion)]
+
+
+@final
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Chain(Repeatable):
+    """T_L(... T_1(Z))."""
+
+    maps: tuple[DiffusionMap, ...]
+    alpha: float
+
+    def __call__(self, z: Tensor) -> Tensor:
+        for one in self.maps:
+            z = one.relaxed(z, self.alpha)
+        return z
+
+    def repeat(self, z: Tensor, times: int) -> Tensor | None:
+        """In compiled code on the CPU, where there is some for these options and it pays."""
+        live = [dataclasses.replace(one, alpha=self.alpha) for one in self.maps if isinstance(one, LiveMap)]
+        return repeat_all(live, z, times) if len(live) == len(self.maps) else None

@@ -1,4 +1,4 @@
-"""Many steps of a `LiveMap` in one call of compiled code, with their gradient.
+"""Many steps of a `LiveMap` in one call of compiled code, with their gradient; of several in turn without.
 
 The map's own methods define what is computed. Not covered, and done one by one: statistics before σ, decorrelation, and
 what `onecall.served` leaves out.
@@ -7,7 +7,7 @@ what `onecall.served` leaves out.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,12 +16,13 @@ from torch import Tensor
 from gind.diffusion import onecall
 from gind.diffusion.edge_norm import LiveNorm
 from gind.diffusion.regularize import LaplacianStep
-from gind.kernels.steps import Live, Steps
+from gind.kernels.onecall import is_small
+from gind.kernels.steps import Live, Steps, alternate
 
 if TYPE_CHECKING:
     from gind.diffusion.map import LiveMap
 
-__all__ = ["covered", "make_steps", "repeat"]
+__all__ = ["covered", "make_steps", "repeat", "repeat_all"]
 
 
 def covered(fn: LiveMap) -> bool:
@@ -55,6 +56,19 @@ def repeat(steps: Steps, fn: LiveMap, z: Tensor, times: int) -> Tensor | None:
     if not torch.is_grad_enabled():
         return steps.run(z, times)[0]
     return _repeat(z, fn.K, fn.C, fn.gamma, steps, fn, times)
+
+
+def repeat_all(maps: Sequence[LiveMap], z: Tensor, times: int) -> Tensor | None:
+    """So many times all maps in a row; None with gradient, or where the compiled code cannot or should not be used.
+
+    Large problems do as well operator by operator (decision 0011).
+    """
+    graph, K = maps[0].graph, maps[0].K
+    fits = z.shape == (graph.num_nodes, K.shape[1]) and z.dtype == K.dtype
+    small = is_small(graph.num_nodes, graph.num_edges, *K.shape)
+    if torch.is_grad_enabled() or not fits or not small or not all(map(covered, maps)):
+        return None
+    return alternate([make_steps(one) for one in maps], z, times)
 
 
 class _Repeat(torch.autograd.Function):

@@ -1,8 +1,9 @@
-"""Many steps of a map without an energy in one call, compiled by numba: the published iteration.
+"""Many steps of maps without an energy in one call, compiled by numba: the published iteration.
 
     z ← (1 - α) z' + α f(z'),   z' = z - pull ⊙ Gᵀw G(s z),   f(z) = -m ⊙ (s ω Gᵀwσ(G g(s zKᵀ + C)) K)
 
-with ω = γ over the spread of σ in this very step. What it computes is defined by `diffusion.map.LiveMap`.
+with ω = γ over the spread of σ in this very step; several layers take turns. What it computes is defined by
+`diffusion.map.LiveMap`.
 
 Without a mask, and from z = 0, every z is xK: its potentials are s ⊙ xKKᵀ + C, and x ← (1 - α) x' - α s ω Gᵀwσ(·) has
 one product less per step (`reduced`).
@@ -116,6 +117,18 @@ def _mix_flux(x, flux, s, gain, batch, alpha):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
+def _inject(C, gain, batch, y):
+    """y = g ⊙ C: the potentials of z = 0."""
+    for i in range(len(C)):
+        row, given = y[i], C[i]
+        row[:] = given
+        if len(gain):
+            own = gain[batch[i] if len(batch) else 0]
+            for c in range(len(row)):
+                row[c] *= own[c]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
 def _scale_rows(a, factor, out):
     for i in range(len(a)):
         for c in range(a.shape[1]):
@@ -132,19 +145,22 @@ def _take_rows(z, factor, a):
 
 @functools.cache
 def march(in_c: bool) -> loops.Kernel:
-    """So many steps from z, in place; `addresses` are those of flux, linear flux, spread.
+    """So many steps from z, each through all layers, in place; `addresses` are those of flux, linear flux, spread.
 
+    `pulls` and `norms` are those of the layers, `fresh` says that z is 0 at first. A single layer may be recorded:
     `records` hold of every step z', y, flux, ω, moments, and base' (`reduced`) or the flux as it meets K; or nothing.
     """
 
-    def kernel(addresses, layer, z, base, pull, norm, alpha, steps, reduced, records):
-        panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
-        kind, graphs, channels = norm[2], len(norm[1]), C.shape[1]
+    def kernel(addresses, layers, z, base, pulls, norms, alpha, steps, reduced, fresh, records):
+        C, graphs = layers[0][2], len(norms[0][1])
         idle, fz = np.zeros(0, np.bool_), np.empty_like(z)
         y, flux = np.empty_like(C), np.empty_like(C)
-        gain, sums = np.empty((graphs, channels), C.dtype), np.empty((3, graphs, channels))
-        pulled, rest = np.empty_like(z) if len(pull) else z[:0], z.dtype.type(1) - alpha
-        for k in range(steps):
+        gain, sums = np.empty((graphs, C.shape[1]), C.dtype), np.empty((3, graphs, C.shape[1]))
+        pulled, rest = np.empty_like(z), z.dtype.type(1) - alpha
+        for turn in range(steps * len(layers)):
+            k, number = turn // len(layers), turn % len(layers)
+            panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layers[number]
+            pull, norm = pulls[number], norms[number]
             for state in (z, base):
                 if len(pull) and len(state):
                     _scale_rows(state, s, pulled)
@@ -159,8 +175,11 @@ def march(in_c: bool) -> loops.Kernel:
             if len(records[0]):
                 records[0][k] = z
                 y, flux, gain, sums = records[1][k], records[2][k], records[3][k], records[4][k]
-            potentials(z, transposed, s, C, before, batch, idle, y)
-            if kind:
+            if fresh and turn == 0:
+                _inject(C, before, batch, y)
+            else:
+                potentials(z, transposed, s, C, before, batch, idle, y)
+            if norm[2]:
                 if in_c:
                     call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums, graphs)
                 else:
@@ -170,7 +189,7 @@ def march(in_c: bool) -> loops.Kernel:
                 call_edges(addresses[0], y, y, ptr, head, weight, flux)
             else:
                 _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
-            own = gain if kind else after
+            own = gain if norm[2] else after
             if reduced:
                 _mix_flux(z, flux, s, own, batch, alpha)
             else:

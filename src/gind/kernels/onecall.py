@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gind.kernels.op import has_numba, implementation
 
-__all__ = ["Ending", "Layer", "address", "call", "switched_off", "worthwhile"]
+__all__ = ["Ending", "Layer", "address", "call", "is_small", "switched_off", "worthwhile"]
 
 # (nodes + edges) x channels. One call is faster at all sizes measured if the general loops have one thread too; above
 # this limit by less than the factor of 2 that a second thread can bring them. See decision 0011.
@@ -39,8 +39,13 @@ def switched_off() -> Iterator[None]:
 
 def worthwhile(nodes: int, edges: int, flux_channels: int, channels: int) -> bool:
     """Whether a solve of this size should be one call, where it can."""
-    small = (nodes + edges) * max(flux_channels, channels) <= _SMALL
-    return not _off.get() and (small or torch.get_num_threads() == 1) and has_numba()
+    alone = torch.get_num_threads() == 1
+    return not _off.get() and (alone or is_small(nodes, edges, flux_channels, channels)) and has_numba()
+
+
+def is_small(nodes: int, edges: int, flux_channels: int, channels: int) -> bool:
+    """Whether calling operators takes about as long as they do."""
+    return (nodes + edges) * max(flux_channels, channels) <= _SMALL
 
 
 @functools.cache

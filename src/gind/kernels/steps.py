@@ -1,8 +1,9 @@
-"""Many steps of a map without an energy on the CPU in one call, and their gradient: raw tensors in and out.
+"""Many steps of maps without an energy on the CPU in one call, and their gradient: raw tensors in and out.
 
 What is computed is defined by `diffusion.map.LiveMap`; see `marches` for the equations.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from gind.kernels.onecall import Layer, address, call
 
-__all__ = ["Live", "Record", "Slopes", "Steps"]
+__all__ = ["Live", "Record", "Slopes", "Steps", "alternate"]
 
 
 class Live(NamedTuple):
@@ -76,10 +77,7 @@ class Steps:
             z.new_empty(0 if reduced else kept, *C.shape),
         )
         base = z.clone() if reduced and record else z[:0]
-        kernel, places = self._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
-        constants = (self.pull.numpy(), self._norm(), self.alpha)
-        arguments = (self._layer(reduced), z.numpy(), base.numpy(), *constants, times, reduced, _numpy(arrays))
-        call("steps", kernel, places, *arguments)
+        _march([self], z, base, times, reduced, not bool(z0.any()), arrays)
         end = self.layer.narrow(z @ self.layer.wide if reduced else z)
         if not record:
             if reduced:
@@ -143,6 +141,35 @@ class Steps:
         gamma, mass = self.layer.padded(live.gamma.detach()[None], 1)[0], live.mass.contiguous()
         kind = self._marches.KINDS.index(live.kind)
         return (gamma.contiguous().numpy(), mass.numpy(), kind, float(len(live.gamma)), live.centered, live.eps)
+
+
+def alternate(parts: Sequence[Steps], z0: Tensor, times: int) -> Tensor | None:
+    """The z after so many turns of all layers from z0; None if they are not of one kind."""
+    first = parts[0]
+    if len({(part.layer.wide.shape, part.alpha, part.live is None) for part in parts}) > 1:
+        return None
+    z = first.layer.padded(z0.detach(), 1).clone()
+    nothing, graphs = z[:0][None][:0], 0 if first.live is None else len(first.live.mass)
+    gains, sums = z.new_empty(0, graphs, z.shape[1]), torch.empty(0, 3, graphs, z.shape[1], dtype=torch.float64)
+    arrays = (nothing, nothing, nothing, gains, sums, nothing, nothing)
+    _march(parts, z, z[:0], times, False, not bool(z0.any()), arrays)
+    return first.layer.narrow(z)
+
+
+def _march(
+    parts: Sequence[Steps],
+    z: Tensor,
+    base: Tensor,
+    times: int,
+    reduced: bool,
+    fresh: bool,
+    arrays: tuple[Tensor, ...],
+) -> None:
+    """z after so many turns, in place: see `marches.march`."""
+    kernel, places = parts[0]._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
+    layers, pulls, norms = zip(*((p._layer(reduced), p.pull.numpy(), p._norm()) for p in parts), strict=True)
+    rest = (parts[0].alpha, times, reduced, fresh, _numpy(arrays))
+    call("steps", kernel, places, layers, z.numpy(), base.numpy(), pulls, norms, *rest)
 
 
 def _over_steps(a: Tensor, b: Tensor) -> Tensor:
