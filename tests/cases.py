@@ -76,6 +76,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "frozen doubled": {"flux_gain": 2.0, "edge_norm": gind.FrozenNorm("layer", "after")},
     "frozen layer": {"edge_norm": gind.FrozenNorm("layer")},
     "frozen instance": {"edge_norm": gind.FrozenNorm("instance", "after")},
+    "own ends": {"ends": "own", "injection": "separate"},
+    "own ends dropout": {
+        "ends": "own",
+        "scaling": gind.Identity(),
+        "injection": "separate",
+        "dropout": 0.4,
+        "flux_gain": 2.0,
+    },
+    "heads inject": {"ends": "own", "injection": "head", "injection_bias": True, "injection_norm": True},
+    "own ends frozen": {"ends": "own", "edge_norm": gind.FrozenNorm("instance", "after"), "flux_channels": 5},
     "frozen wide row": {"edge_norm": gind.FrozenNorm("instance"), "flux_channels": 5, "scaling": gind.Row()},
 }
 

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import torch
 
 import gind
 
@@ -29,6 +30,10 @@ def edges_of(edge_index: Array, weight: Array | None, directed: bool) -> tuple[l
     return list(given), np.array([sum(ws) / len(ws) for ws in given.values()])
 
 
+def as_array(x: torch.Tensor) -> Array:
+    return x.detach().double().numpy()
+
+
 @dataclasses.dataclass
 class Oracle:
     """E, ∇E and the minimizer of one layer on one graph."""
@@ -36,6 +41,7 @@ class Oracle:
     G: Array  # Ĝ, (m, n)
     w: Array
     K: Array
+    ends: list[tuple[Array, Array]]  # the (m, n) matrices that make up Ĝ, each with its K: v = Σ G_e z K_eᵀ + V0
     V0: Array  # Ĝ B, (m, H)
     omega: Array
     gain: Array
@@ -44,24 +50,27 @@ class Oracle:
     support: Array  # 1 where the dropout mask keeps a coordinate
     keep: float
 
+    def v(self, z: Array) -> Array:
+        return self.gain * (sum((G @ z @ K.T for G, K in self.ends), start=self.V0))
+
     def energy(self, z: Array) -> float:
-        v = self.gain * (self.G @ z @ self.K.T + self.V0)
+        v = self.v(z)
         primitive = v * v / 2 if self.linear else np.abs(v) + np.log1p(np.exp(-2 * np.abs(v))) - np.log(2)
         edge = (self.w[:, None] * self.omega / self.gain * primitive).sum()
         smooth = self.eta * (self.w[:, None] * (self.G @ z) ** 2).sum()
         return float((z * z).sum() / 2 + (edge + smooth) / self.keep)
 
     def f(self, z: Array) -> Array:
-        v = self.gain * (self.G @ z @ self.K.T + self.V0)
+        v = self.v(z)
         sigma = v if self.linear else np.tanh(v)
-        flux = self.G.T @ (self.w[:, None] * self.omega * sigma) @ self.K
+        flux = sum((G.T @ (self.w[:, None] * self.omega * sigma) @ K for G, K in self.ends), start=0 * z)
         return -self.support * (flux + 2 * self.eta * self.G.T @ (self.w[:, None] * (self.G @ z))) / self.keep
 
     def hessian(self, z: Array) -> Array:
         n, h = z.shape
-        v = self.gain * (self.G @ z @ self.K.T + self.V0)
+        v = self.v(z)
         slope = np.ones_like(v) if self.linear else 1 / np.cosh(np.clip(v, -300, 300)) ** 2
-        A = np.einsum("en,kc->eknc", self.G, self.K).reshape(-1, n * h)
+        A = sum(np.einsum("en,kc->eknc", G, K) for G, K in self.ends).reshape(-1, n * h)
         D = (self.w[:, None] * self.omega * self.gain * slope).reshape(-1)
         H = A.T @ (D[:, None] * A) / self.keep
         H += np.kron(2 * self.eta * self.G.T @ (self.w[:, None] * self.G), np.eye(h)) / self.keep
@@ -95,7 +104,7 @@ def oracle(
     """The oracle of a layer with an energy."""
     n = len(b)
     edges, w = edges_of(edge_index, weight, directed)
-    K = layer.K.detach().double().numpy()
+    K = as_array(layer.K)
     incidence = np.zeros((len(edges), n))
     incident, leaving = np.zeros(n), np.zeros(n)
     for e, (i, j) in enumerate(edges):
@@ -106,14 +115,25 @@ def oracle(
     degree = (leaving if isinstance(layer.scaling, gind.OutDegree) else incident) + 1
     s = np.ones(n) if isinstance(layer.scaling, gind.Identity) else (2 * degree) ** -0.5
     G = incidence * s
-    matrix = K if layer.U is None else layer.U.detach().double().numpy()
-    offset = 0.0 if layer.injection_offset is None else layer.injection_offset.detach().double().numpy()
-    V0 = G @ ((b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1))
+    matrix = K if layer.U is None else as_array(layer.U)
+    offset = np.zeros(len(matrix)) if layer.injection_offset is None else as_array(layer.injection_offset)
+    injected = (b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1)
+    ends = [(G, K)]
+    if layer.ends == "own":
+        if not directed:  # once in each direction
+            incidence, G, w = np.concatenate([incidence, -incidence]), np.concatenate([G, -G]), np.concatenate([w, w])
+        tails, heads, H = np.minimum(incidence, 0), np.maximum(incidence, 0), layer.flux_channels
+        if not isinstance(layer.scaling, gind.Identity):
+            tails, heads = (end * (2 * (w @ np.abs(end) + 1)) ** -0.5 for end in (tails, heads))
+        ends = [(tails, K[:H]), (heads, K[H:])]
+        V0 = heads @ injected[:, -H:] + (0 if layer.injection == "head" else tails @ injected[:, :H])
+    else:
+        V0 = G @ injected
     if layer.injection_norm:
         mean_square = (w[:, None] * V0**2).sum() / max(w.sum() * V0.shape[1], 1e-300)
         V0 = V0 / np.sqrt(mean_square if mean_square > 0 else 1.0)
     V0 = V0 * layer.injection_gain
-    omega, gain = np.ones(K.shape[0]), np.ones(K.shape[0])
+    omega, gain = np.ones(layer.flux_channels), np.ones(layer.flux_channels)
     if layer.edge_norm is not None:
         assert layer.gamma is not None
         gamma = np.abs(layer.gamma.detach().double().numpy())
@@ -126,6 +146,7 @@ def oracle(
         G,
         w,
         K,
+        ends,
         V0,
         omega * layer.flux_gain,
         gain,

@@ -114,7 +114,7 @@ def test_orientation_and_numbering_do_not_matter(seed: int, nodes: int, edges: i
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("variant", ["plain", "row", "frozen layer", "frozen instance", "laplacian"])
+@pytest.mark.parametrize("variant", ["plain", "row", "frozen layer", "frozen instance", "laplacian", "own ends frozen"])
 def test_batching_equals_solving_one_by_one(variant: str, solver: gind.Picard) -> None:
     names = ["simple", "disconnected", "no edges", "star", "multigraph"]
     layer = make_layer(3.0, solver=solver, stop=gind.Stop(1e-10, 3000), **VARIANTS[variant])
@@ -200,6 +200,38 @@ def test_K_begins_orthogonal_with_the_norm_asked(flux_channels: int | None) -> N
     before = layer.K.detach().clone()
     layer.reset_parameters()
     assert not torch.equal(before, layer.K)
+
+
+def test_heads_begin_with_their_share_of_the_norm() -> None:
+    layer = gind.Diffusion(4, 6, ends="own", K_norm=50.0, head_norm=0.1)
+    for K, norm in zip(layer.K.detach().view(2, 6, 4), (50.0, 5.0), strict=True):
+        np.testing.assert_allclose(np.linalg.svd(K.numpy(), compute_uv=False), norm, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_own_ends_that_are_alike_are_the_difference(name: str) -> None:
+    """On an undirected graph every edge then counts twice, once in each direction."""
+    case = GRAPHS[name]
+    alike = make_layer(stop=TIGHT, scaling=gind.Identity(), flux_gain=1.0 if case.directed else 2.0)
+    own = make_layer(stop=TIGHT, scaling=gind.Identity(), ends="own")
+    with torch.no_grad():
+        own.K.copy_(alike.K.repeat(2, 1))
+    b = make_input(case.num_nodes)
+    assert_close(own(b, case.graph()), alike(b, case.graph()))
+
+
+def test_an_edge_carries_what_its_head_injects_to_its_tail() -> None:
+    """With K_h = 0 nothing comes to a head, and tails see their heads alone."""
+    layer = make_layer(ends="own", injection="head", output="flux", stop=TIGHT)
+    graph, b = gind.Graph.from_edge_index(torch.tensor([[0, 1], [1, 2]]), 3, directed=True), make_input(3)
+    with torch.no_grad():
+        layer.K[3:] = 0
+    out = layer(b, graph)
+    assert out[:2].abs().min() > 0
+    assert_close(out[2], torch.zeros_like(out[2]))
+    b[2] += 1
+    changed = ((layer(b, graph) - out).abs() > 1e-6).any(dim=1)
+    assert changed.tolist() == [False, True, False]
 
 
 def test_a_unit_injection_forgets_the_size_of_its_input() -> None:

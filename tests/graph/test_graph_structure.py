@@ -207,3 +207,26 @@ def test_a_graph_is_frozen() -> None:
     assert graph.batch is not None
     assert graph.batch.tolist() == [0, 0, 0, 1]
     assert graph.node_count.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_double_cover_tells_the_ends_of_an_edge_apart(directed: bool) -> None:
+    @MODEST
+    @given(givens())
+    def check(case: Given) -> None:
+        batch = torch.arange(case.num_nodes) % 3 if case.num_nodes and not case.edge_index.numel() else None
+        graph = Graph.from_edge_index(case.edge_index, case.num_nodes, case.edge_weight, batch, directed=directed)
+        cover = graph.cover
+        once = stored_edges(graph)
+        back = [] if directed else [(head, tail, w) for tail, head, w in once]
+        assert stored_edges(cover) == sorted((2 * tail, 2 * head + 1, w) for tail, head, w in once + back)
+        assert cover.num_nodes == 2 * graph.num_nodes
+        assert cover.num_graphs == graph.num_graphs
+        assert (cover.batch is None) == (graph.batch is None)
+        if graph.batch is not None and cover.batch is not None:
+            assert torch.equal(cover.batch.view(-1, 2), graph.batch[:, None].expand(-1, 2))
+        tails = torch.arange(cover.num_nodes).repeat_interleave(cover.ptr.diff())
+        assert torch.equal(cover.tail, tails)
+        assert graph.cover is cover
+
+    check()

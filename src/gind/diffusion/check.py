@@ -11,7 +11,7 @@ from gind.diffusion.regularize import Laplacian, StepRegularizer
 from gind.equilibrium import Adjoint, Solver, Stop
 from gind.equilibrium.options import is_finite
 from gind.equilibrium.solution import Throw
-from gind.graph import Graph, Scaling
+from gind.graph import Graph, OutDegree, Scaling
 
 __all__ = ["check_input", "check_options"]
 
@@ -75,7 +75,8 @@ def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
     choices: tuple[object, ...]
     for name, choices in (
         ("activation", activations),
-        ("injection", ("shared", "separate")),
+        ("ends", ("alike", "own")),
+        ("injection", ("shared", "separate", "head")),
         ("output", ("sum", "flux")),
         ("output_norm", (False, True, *OUTPUT_NORMS)),
         ("injection_norm", (False, True)),
@@ -90,14 +91,15 @@ def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
 def _check_numbers(layer: Any) -> None:
     if not 0 <= layer.dropout < 1:
         raise ValueError(f"`dropout` must lie in [0, 1), got {layer.dropout}.")
-    for name, optional in (("injection_gain", False), ("flux_gain", False), ("K_norm", True)):
+    for name, optional in (("injection_gain", False), ("flux_gain", False), ("K_norm", True), ("head_norm", False)):
         value = getattr(layer, name)
         if optional and value is None:
             continue
         if not isinstance(value, int | float) or not 0 < value < float("inf"):
             raise ValueError(f"`{name}` must be {'None, or ' * optional}positive and finite, got {value!r}.")
-    if layer.injection_bias and layer.injection != "separate":
+    if layer.injection_bias and layer.injection == "shared":
         raise ValueError('`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate".')
+    _check_ends(layer)
     if not 0 < layer.alpha <= 1:
         raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
     if layer.alpha != 1 and layer.has_energy:
@@ -109,4 +111,20 @@ def _check_numbers(layer: Any) -> None:
         raise ValueError(
             f"{type(layer.solver).__name__} needs an energy, which {layer.edge_norm or layer.regularizer} takes away. "
             "Use Anderson(), Broyden() or Picard(alpha)."
+        )
+
+
+def _check_ends(layer: Any) -> None:
+    if layer.ends == "alike":
+        for name, plain in (("injection", layer.injection != "head"), ("head_norm", layer.head_norm == 1)):
+            if not plain:
+                raise ValueError(f'`{name}` = {getattr(layer, name)!r} tells heads from tails. Use `ends="own"`.')
+    elif layer.scaling.row or isinstance(layer.scaling, OutDegree):
+        raise ValueError(
+            f'With `ends="own"` each end is scaled by its own degree, which {layer.scaling} is not. Use Symmetric().'
+        )
+    elif not layer.has_energy or layer.regularizer is not None:
+        raise ValueError(
+            f'`ends="own"` is for layers with an energy, without a regularizer; got {layer.edge_norm}, '
+            f"{layer.regularizer}. Use FrozenNorm() or none."
         )

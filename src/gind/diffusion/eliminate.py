@@ -41,6 +41,8 @@ class Elimination(Preconditioner):
         """u ↦ M⁻¹u, computed in float64."""
         if not isinstance(energy, DiffusionEnergy):
             raise TypeError(f"Elimination is for the energy of a Diffusion, got {type(energy).__name__}.")
+        if energy.edges is not energy.graph:
+            raise ValueError('Elimination needs one K for both ends of an edge, got `ends="own"`.')
         with torch.no_grad():
             values, vectors = torch.linalg.eigh(energy.K.double().T @ energy.K.double())
         laplacian = _laplacian(energy)

@@ -30,7 +30,10 @@ class Diffusion(nn.Module):
 
     scaling         Ĝ = G diag(s): `Symmetric()`, `Row()`, `OutDegree()`, `Identity()`
     activation      σ: "tanh", or "identity" for the linear ablation
-    injection       "shared": Ĝ(Z + b)Kᵀ; "separate": ĜZKᵀ + ĜbUᵀ with its own matrix U
+    ends            "alike": an edge sees the difference of its ends, ĜZKᵀ, as in the paper; "own": each end has its own
+                    matrix and degree, s_j z_j K_hᵀ - s_i z_i K_tᵀ on i → j; an undirected edge is one in each direction
+    injection       "shared": Ĝ(Z + b)Kᵀ; "separate": ĜZKᵀ + ĜbUᵀ with its own matrix U; "head": with own ends, heads
+                    alone inject, s_j b_j Uᵀ on i → j, so a node collects from those it points to
     injection_bias  "separate" with a bias: ĜZKᵀ + Ĝ(bUᵀ + c)
     edge_norm       None, `FrozenNorm(...)` (keeps the energy) or `LiveNorm(...)`
     regularizer     None, `Laplacian(eta)` (keeps the energy), `LaplacianStep(eta)` or `Decorrelation(eta)`
@@ -41,6 +44,7 @@ class Diffusion(nn.Module):
     injection_gain  a constant factor of the injected part
     flux_gain       a constant factor of the flux; 2: every edge counts in both directions, as in the published code
     K_norm          ‖K‖ before training: K is this times a random orthogonal matrix; None: normal, ‖K‖ about 2.8
+    head_norm       ‖K_h‖/‖K_t‖ before training, for own ends: below 1 an edge moves its tail more than its head
     solver          default `HeavyBall()` with an energy (`Nesterov()` if nothing is measured), else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
     """
@@ -57,7 +61,8 @@ class Diffusion(nn.Module):
         *,
         scaling: Scaling | None = None,
         activation: Literal["tanh", "identity"] = "tanh",
-        injection: Literal["shared", "separate"] = "shared",
+        ends: Literal["alike", "own"] = "alike",
+        injection: Literal["shared", "separate", "head"] = "shared",
         injection_bias: bool = False,
         edge_norm: EdgeNorm | None = None,
         regularizer: Regularizer | None = None,
@@ -68,6 +73,7 @@ class Diffusion(nn.Module):
         injection_gain: float = 1.0,
         flux_gain: float = 1.0,
         K_norm: float | None = None,
+        head_norm: float = 1.0,
         alpha: float = 1.0,
         solver: Solver | None = None,
         stop: Stop | None = None,
@@ -79,6 +85,7 @@ class Diffusion(nn.Module):
         self.flux_channels = channels if flux_channels is None else flux_channels
         self.scaling = Symmetric() if scaling is None else scaling
         self.activation = activation
+        self.ends = ends
         self.injection = injection
         self.injection_bias = injection_bias
         self.edge_norm = edge_norm
@@ -90,15 +97,18 @@ class Diffusion(nn.Module):
         self.injection_gain = injection_gain
         self.flux_gain = flux_gain
         self.K_norm = K_norm
+        self.head_norm = head_norm
         self.alpha = alpha
         self.stop = Stop() if stop is None else stop
         self.solver = self._default_solver() if solver is None else solver
         self.adjoint = Implicit() if adjoint is None else adjoint
         self.throw: Throw = throw
         check_options(self, ACTIVATIONS)
-        self.K = nn.Parameter(torch.empty(self.flux_channels, channels))
-        self.U = nn.Parameter(torch.empty(self.flux_channels, channels)) if injection == "separate" else None
-        self.injection_offset = nn.Parameter(torch.empty(self.flux_channels)) if injection_bias else None
+        both = self.flux_channels * (2 if ends == "own" else 1)
+        rows = {"shared": 0, "separate": both, "head": self.flux_channels}[injection]
+        self.K = nn.Parameter(torch.empty(both, channels))
+        self.U = nn.Parameter(torch.empty(rows, channels)) if rows else None
+        self.injection_offset = nn.Parameter(torch.empty(rows)) if injection_bias else None
         self.gamma = nn.Parameter(torch.empty(self.flux_channels)) if edge_norm is not None else None
         self.reset_parameters()
 
@@ -108,10 +118,12 @@ class Diffusion(nn.Module):
         With `K_norm` all singular values of K are that: no direction fades sooner than another.
         """
         std = math.sqrt(2 / self.channels)
-        if self.K_norm is None:
-            nn.init.normal_(self.K, std=std)
-        else:
-            nn.init.orthogonal_(self.K, gain=self.K_norm)
+        matrices = self.K.detach().view(-1, self.flux_channels, self.channels)  # one, or of tails and of heads
+        for K, ratio in zip(matrices, (1.0, self.head_norm), strict=False):
+            if self.K_norm is None:
+                nn.init.normal_(K, std=ratio * std)
+            else:
+                nn.init.orthogonal_(K, gain=ratio * self.K_norm)
         if self.U is not None:
             nn.init.normal_(self.U, std=std)
         if self.injection_offset is not None:
@@ -147,8 +159,9 @@ class Diffusion(nn.Module):
     def bind(self, b: Tensor, graph: Graph, mask: Tensor | None = None) -> DiffusionMap:
         """The map z ↦ f(z) of this input on this graph; a new dropout mask in training, unless one is given."""
         check_input(b, graph, self.K)
-        s = self.scaling.vector(graph).to(b.dtype)[:, None]
-        C = self._inject(b, s, graph)
+        edges = graph.cover if self.ends == "own" else graph
+        s = self.scaling.vector(edges).to(b.dtype)[:, None]
+        C = self._inject(b, s, edges)
         if mask is None and self.training and self.dropout > 0:
             # three times as fast as torch.bernoulli
             mask = (torch.rand_like(b, dtype=torch.float32) >= self.dropout).to(b.dtype).div_(1 - self.dropout)
@@ -157,7 +170,7 @@ class Diffusion(nn.Module):
         if frozen:
             assert self.edge_norm is not None
             assert self.gamma is not None
-            gains = self.edge_norm.gains(C, graph, self.activation, self.gamma)
+            gains = self.edge_norm.gains(C, edges, self.activation, self.gamma)
         if self.flux_gain != 1:
             gains = gains.louder(C.new_full((graph.num_graphs, 1), self.flux_gain))
         if not self.has_energy:
@@ -167,6 +180,7 @@ class Diffusion(nn.Module):
                 C,
                 s,
                 graph,
+                edges,
                 self.activation,
                 mask,
                 self.edge_norm,
@@ -177,12 +191,12 @@ class Diffusion(nn.Module):
             )
         eta = self.regularizer.eta if isinstance(self.regularizer, Laplacian) else 0.0
         keep = 1.0 if mask is None else 1 - self.dropout
-        norm = incidence_norm(graph, self.scaling)
-        return DiffusionEnergy(self.K, C, s, graph, self.activation, mask, gains, eta, keep, norm)
+        norm = incidence_norm(edges, self.scaling)
+        return DiffusionEnergy(self.K, C, s, graph, edges, self.activation, mask, gains, eta, keep, norm)
 
     def solve(self, fn: DiffusionMap, z0: Tensor | None = None) -> Solution:
         """The equilibrium of a bound map."""
-        start = zeros(fn.s.expand(-1, self.channels)) if z0 is None else self._warm(z0, fn)
+        start = zeros(fn.s[:1].expand(fn.graph.num_nodes, self.channels)) if z0 is None else self._warm(z0, fn)
         return fixed_point(
             fn,
             start,
@@ -210,6 +224,7 @@ class Diffusion(nn.Module):
         shown.append(f"scaling={self.scaling}")
         defaults: dict[str, Any] = {
             "activation": "tanh",
+            "ends": "alike",
             "injection": "shared",
             "injection_bias": False,
             "edge_norm": None,
@@ -221,19 +236,27 @@ class Diffusion(nn.Module):
             "injection_gain": 1.0,
             "flux_gain": 1.0,
             "K_norm": None,
+            "head_norm": 1.0,
             "alpha": 1.0,
         }
         shown += [f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v]
         shown += [f"solver={self.solver}", f"stop={self.stop}", f"adjoint={self.adjoint}"]
         return ", ".join(shown)
 
-    def _inject(self, b: Tensor, s: Tensor, graph: Graph) -> Tensor:
-        """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels."""
+    def _inject(self, b: Tensor, s: Tensor, edges: Graph) -> Tensor:
+        """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels.
+
+        Of a node with two ends, the one that edges leave comes first; where heads alone inject, it has nothing.
+        """
         C = F.linear(b, self.K if self.U is None else self.U, self.injection_offset)
+        if self.injection == "head":
+            C = F.pad(C, (self.flux_channels, 0))
+        if self.ends == "own":
+            C = C.view(edges.num_nodes, self.flux_channels)
         if not self.scaling.row:
             C = C.mul_(s) if C.dtype == s.dtype else s * C  # under autocast the product is of another precision
         if self.injection_norm:
-            C = unit_gradient(C, graph)
+            C = unit_gradient(C, edges)
         return C if self.injection_gain == 1 else self.injection_gain * C
 
     def _default_solver(self) -> Solver:
@@ -245,9 +268,9 @@ class Diffusion(nn.Module):
     def _warm(self, z0: Tensor, fn: DiffusionMap) -> Tensor:
         if not isinstance(z0, Tensor):
             raise TypeError(f"`z0` must be a tensor, the `value` of an earlier solution, got {type(z0).__name__}.")
-        if z0.shape != (fn.s.shape[0], self.channels) or z0.dtype != fn.s.dtype:
+        if z0.shape != (fn.graph.num_nodes, self.channels) or z0.dtype != fn.s.dtype:
             raise ValueError(
-                f"`z0` must be {fn.s.dtype} of shape {(fn.s.shape[0], self.channels)}, got {z0.dtype} of shape "
+                f"`z0` must be {fn.s.dtype} of shape {(fn.graph.num_nodes, self.channels)}, got {z0.dtype} of shape "
                 f"{tuple(z0.shape)}. Pass the `value` of an earlier solution on the same graph."
             )
         return z0.detach()

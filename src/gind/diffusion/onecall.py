@@ -1,7 +1,7 @@
 """Whole solves of a `DiffusionEnergy` in one call of compiled code, where there is some and it pays.
 
-The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term, the
-identity as σ, other devices and inner products than one per graph.
+The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term, own
+ends, the identity as σ, other devices and inner products than one per graph.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def served(fn: DiffusionMap) -> bool:
     tensors = (fn.K, fn.C, fn.s)
     return (
         fn.activation == "tanh"
+        and fn.edges is fn.graph
         and worthwhile(fn.graph.num_nodes, fn.graph.num_edges, *fn.K.shape)
         and all(tensor.device.type == "cpu" and tensor.dtype == fn.C.dtype for tensor in tensors)
         and fn.C.dtype in (torch.float32, torch.float64)

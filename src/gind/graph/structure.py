@@ -187,6 +187,32 @@ class Graph:
             return torch.tensor([self.num_nodes], device=self.device)
         return torch.bincount(self.batch, minlength=self.num_graphs)
 
+    @functools.cached_property
+    @lasting
+    def cover(self) -> "Graph":
+        """The double cover: node i becomes 2i, which edges leave, and 2i + 1, which they enter.
+
+        So the two ends of an edge can be told apart. An undirected edge becomes one in each direction.
+        """
+        tail, head, w = self.tail, self.head, self.weight
+        if not self.directed:
+            tail, head = torch.cat([tail, head]), torch.cat([head, tail])
+            order = torch.argsort(tail, stable=True)
+            tail, head, w = tail[order], head[order], None if w is None else torch.cat([w, w])[order]
+        counts = torch.zeros(2 * self.num_nodes, dtype=torch.long, device=self.device)
+        counts[::2] = torch.bincount(tail, minlength=self.num_nodes)
+        return Graph(
+            num_nodes=2 * self.num_nodes,
+            tail=2 * tail,
+            head=2 * head + 1,
+            ptr=torch.cat([counts.new_zeros(1), counts.cumsum(0)]),
+            weight=w,
+            batch=None if self.batch is None else self.batch.repeat_interleave(2),
+            num_graphs=self.num_graphs,
+            directed=True,
+            loops=self.loops.new_zeros(2 * self.num_nodes),
+        )
+
     def weight_as(self, dtype: torch.dtype) -> Tensor:
         """(m,) weights in a dtype, empty if all are 1: what the kernels take."""
         cast = self._casts.get(dtype)
