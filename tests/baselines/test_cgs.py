@@ -187,6 +187,10 @@ def test_a_graph_without_edges_has_its_bias_as_equilibrium() -> None:
     assert_close(model(X, none), model.head(b))
 
 
+def test_no_nodes_have_no_scores() -> None:
+    assert make("softmax")(X[:0], torch.empty(2, 0, dtype=torch.long)).shape[0] == 0
+
+
 def test_solves_are_seen_and_reach_their_tolerance() -> None:
     torch.manual_seed(0)
     data, model = two_blocks(), CGS(4, 16, 2)

@@ -43,7 +43,7 @@ def test_every_round_runs_all_in_order() -> None:
     clock = FakeClock()
     contenders = [clock.contender(name, [1.0]) for name in "abc"]
     times = interleave(contenders, 3, clock=clock).seconds
-    assert clock.log == list("abc") * 4  # the first round warms up
+    assert clock.log == list("aabbcc") + list("abc") * 3  # runs before the first round warm up
     assert times == [[1.0] * 3] * 3
 
 
@@ -58,8 +58,15 @@ def test_short_runs_are_repeated_and_divided() -> None:
     short, long = clock.contender("s", [0.25]), clock.contender("l", [8.0])
     prepared = clock.contender("p", [0.25], prepare=1.0)
     times = interleave([short, long, prepared], 2, least=1.0, clock=clock).seconds
-    assert clock.log == list("slp") + list("sssslpppp") * 2
+    assert clock.log == list("ssllpp") + list("sssslpppp") * 2
     assert times == [[0.25] * 2, [8.0] * 2, [0.25] * 2]
+
+
+def test_a_first_run_that_compiles_does_not_say_how_often_to_repeat() -> None:
+    clock = FakeClock()
+    times = interleave([clock.contender("a", [20.0, 0.3])], 1, least=1.0, clock=clock).seconds
+    assert clock.log == ["a"] * (2 + 4)
+    assert times == [[pytest.approx(0.3)]]
 
 
 @pytest.mark.parametrize(("budget", "rounds"), [(1.0, 2), (4.5, 3), (100.0, 6)])

@@ -98,6 +98,19 @@ def test_layers_of_several_kinds_take_turns_one_by_one() -> None:
         assert chain.repeat(torch.zeros(20, 5, dtype=F64), 3) is None
 
 
+def test_numbers_of_another_type_take_turns_as_well() -> None:
+    layers = [make_layer(2.0, 5, F64, edge_norm=gind.LiveNorm(eps=eps)) for eps in (1, 1e-5)]
+    composition, b, graph = gind.Composition(layers), make_input(20, 5), some_graph()
+    chain = composition._chain([layer.bind(b, graph) for layer in layers])
+    assert isinstance(chain, Repeatable)
+    with torch.no_grad():
+        z = torch.zeros(20, 5, dtype=F64)
+        assert chain.repeat(z, 0) is None
+        many = chain.repeat(z, 2)
+        assert many is not None
+        torch.testing.assert_close(many, chain(chain(z)), rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -80,14 +80,14 @@ class _MessagePassing(nn.Module):
 
 
 class CGS(nn.Module):
-    """z_ik = γ Σ_j A_ij,k z_jk + b_ik for each of `heads` heads k; then sum pooling and an MLP.
+    """z_ik = γ Σ_j A_ij,k z_jk + b_ik for each of `heads` heads k; then, for graphs, pooling; then an MLP.
 
     A ≥ 0 and b are outputs of `num_layers` rounds of message passing with width `hidden_channels`. The rows of A have
     sums of at most 1, so the map contracts by γ in the maximum norm: there is one equilibrium, whatever the parameters
     are. The distance bound of a solution is in the Euclidean norm, and finite if γ √(‖A‖₁‖A‖∞) < 1 in every head.
 
     weights   "degree": A = clip(logit, 0, 1)/degree, as published; "softmax": over the neighbors
-    dropout   between the linear maps after pooling
+    dropout   between the linear maps of the MLP
     """
 
     def __init__(
@@ -156,9 +156,11 @@ class CGS(nn.Module):
         def fn(z: Tensor) -> Tensor:
             return b.index_add(0, links.target, self.gamma * A * z[links.source])
 
-        with torch.no_grad():
-            sums = links.gather(A).amax(dim=0) * links.gather(A, links.source).amax(dim=0)
-            factor = self.gamma * float(sums.max().sqrt())
+        factor = 0.0
+        if len(b):
+            with torch.no_grad():
+                sums = links.gather(A).amax(dim=0) * links.gather(A, links.source).amax(dim=0)
+                factor = self.gamma * float(sums.max().sqrt())
         return fixed_point(
             Contraction(fn, factor) if factor < 1 else fn,
             torch.zeros_like(b),

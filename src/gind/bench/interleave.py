@@ -14,6 +14,7 @@ from torch import Tensor
 __all__ = ["Contender", "Timing", "differences", "interleave", "once"]
 
 _REPEATS, _FEWEST = 1000, 2
+_MAY_COMPILE = 30.0  # seconds: what takes longer is not a compiler at work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,14 +62,17 @@ def interleave(
 ) -> Timing:
     """Time each contender in each round; every round runs all of them, one after the other.
 
-    A round before the first warms up. What took less than `least` seconds in it is repeated within each round, and its
-    time is the mean of the repetitions: what another contender has left in the caches soon counts no more. After
-    `budget` seconds there are no more rounds, but two are always made if two were asked for.
+    Runs before the first round warm up; the first of all may compile. What then takes less than `least` seconds is
+    repeated within each round, and its time is the mean of the repetitions: what another contender has left in the
+    caches soon counts no more. After `budget` seconds there are no more rounds, but two are always made if two were
+    asked for.
     """
     repeats, results = [], []
     for contender in contenders:
         seconds, result = _timed(contender, 1, clock)
-        repeats.append(max(1, min(_REPEATS, round(least / seconds))) if seconds > 0 else 1)
+        if seconds < _MAY_COMPILE:
+            seconds, result = _timed(contender, 1, clock)
+        repeats.append(max(1, min(_REPEATS, math.ceil(least / seconds))) if seconds > 0 else 1)
         results.append(result)
     times: list[list[float]] = [[] for _ in contenders]
     start = clock()

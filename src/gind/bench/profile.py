@@ -48,7 +48,7 @@ _OPERATORS = {  # without aten:: before and _ after
     GATHER: "gather index index_add index_put _index_put_impl index_select index_select_backward scatter scatter_add",
     ELEMENTS: "abs add addcdiv addcmul any bernoulli clamp clamp_min copy div elu elu_backward eq equal exp fill ge gt "
     "le lerp lt mean mul native_dropout native_dropout_backward ne neg pow random reciprocal rsqrt sqrt std sub sum "
-    "tanh tanh_backward var where zero",
+    "tanh tanh_backward uniform var where zero",
 }
 _WHOLE, _GRADIENT = "gind::whole", "autograd::engine::evaluate_function: "
 _GROUP = {name: group for group, names in _OPERATORS.items() for name in names.split()}

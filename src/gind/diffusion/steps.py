@@ -59,14 +59,14 @@ def repeat(steps: Steps, fn: LiveMap, z: Tensor, times: int) -> Tensor | None:
 
 
 def repeat_all(maps: Sequence[LiveMap], z: Tensor, times: int) -> Tensor | None:
-    """So many times all maps in a row; None with gradient, or where the compiled code cannot or should not be used.
+    """So many times all maps in a row; None if that is never, with gradient, or where compiled code is not to be used.
 
     Large problems do as well operator by operator (decision 0011).
     """
     graph, K = maps[0].graph, maps[0].K
     fits = z.shape == (graph.num_nodes, K.shape[1]) and z.dtype == K.dtype
     small = is_small(graph.num_nodes, graph.num_edges, *K.shape)
-    if torch.is_grad_enabled() or not fits or not small or not all(map(covered, maps)):
+    if not times or torch.is_grad_enabled() or not fits or not small or not all(map(covered, maps)):
         return None
     return alternate([make_steps(one) for one in maps], z, times)
 

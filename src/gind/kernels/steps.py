@@ -140,7 +140,7 @@ class Steps:
             return (self.s[:0].numpy(), self.s.new_empty(0, dtype=torch.float64).numpy(), 0, 1.0, False, 0.0)
         gamma, mass = self.layer.padded(live.gamma.detach()[None], 1)[0], live.mass.contiguous()
         kind = self._marches.KINDS.index(live.kind)
-        return (gamma.contiguous().numpy(), mass.numpy(), kind, float(len(live.gamma)), live.centered, live.eps)
+        return (gamma.contiguous().numpy(), mass.numpy(), kind, float(len(live.gamma)), live.centered, float(live.eps))
 
 
 def alternate(parts: Sequence[Steps], z0: Tensor, times: int) -> Tensor | None:
