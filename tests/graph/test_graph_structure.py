@@ -221,6 +221,7 @@ def test_the_double_cover_tells_the_ends_of_an_edge_apart(directed: bool) -> Non
         back = [] if directed else [(head, tail, w) for tail, head, w in once]
         assert stored_edges(cover) == sorted((2 * tail, 2 * head + 1, w) for tail, head, w in once + back)
         assert cover.num_nodes == 2 * graph.num_nodes
+        assert torch.equal(cover.loops.view(-1, 2), graph.loops[:, None].expand(-1, 2))
         assert cover.num_graphs == graph.num_graphs
         assert (cover.batch is None) == (graph.batch is None)
         if graph.batch is not None and cover.batch is not None:

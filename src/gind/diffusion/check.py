@@ -98,7 +98,9 @@ def _check_numbers(layer: Any) -> None:
         if not isinstance(value, int | float) or not 0 < value < float("inf"):
             raise ValueError(f"`{name}` must be {'None, or ' * optional}positive and finite, got {value!r}.")
     if layer.injection_bias and layer.injection == "shared":
-        raise ValueError('`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate".')
+        raise ValueError(
+            '`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate" or "head".'
+        )
     _check_ends(layer)
     if not 0 < layer.alpha <= 1:
         raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
@@ -121,7 +123,7 @@ def _check_ends(layer: Any) -> None:
                 raise ValueError(f'`{name}` = {getattr(layer, name)!r} tells heads from tails. Use `ends="own"`.')
     elif layer.scaling.row or isinstance(layer.scaling, OutDegree):
         raise ValueError(
-            f'With `ends="own"` each end is scaled by its own degree, which {layer.scaling} is not. Use Symmetric().'
+            f'With `ends="own"` a node has a degree for each end, and {layer.scaling} needs one. Use Symmetric().'
         )
     elif not layer.has_energy or layer.regularizer is not None:
         raise ValueError(

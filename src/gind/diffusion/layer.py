@@ -34,7 +34,7 @@ class Diffusion(nn.Module):
                     matrix and degree, s_j z_j K_hᵀ - s_i z_i K_tᵀ on i → j; an undirected edge is one in each direction
     injection       "shared": Ĝ(Z + b)Kᵀ; "separate": ĜZKᵀ + ĜbUᵀ with its own matrix U; "head": with own ends, heads
                     alone inject, s_j b_j Uᵀ on i → j, so a node collects from those it points to
-    injection_bias  "separate" with a bias: ĜZKᵀ + Ĝ(bUᵀ + c)
+    injection_bias  "separate" or "head" with a bias: ĜZKᵀ + Ĝ(bUᵀ + c)
     edge_norm       None, `FrozenNorm(...)` (keeps the energy) or `LiveNorm(...)`
     regularizer     None, `Laplacian(eta)` (keeps the energy), `LaplacianStep(eta)` or `Decorrelation(eta)`
     dropout         rate of the one mask per forward pass that is put on the update, in training
@@ -43,7 +43,8 @@ class Diffusion(nn.Module):
     injection_norm  scale the injected part so that its differences along edges have root mean square 1 in each graph
     injection_gain  a constant factor of the injected part
     flux_gain       a constant factor of the flux; 2: every edge counts in both directions, as in the published code
-    K_norm          ‖K‖ before training: K is this times a random orthogonal matrix; None: normal, ‖K‖ about 2.8
+    K_norm          ‖K‖ before training (with own ends ‖K_t‖): K is this times a random orthogonal matrix; None: normal,
+                    ‖K‖ about 2.8
     head_norm       ‖K_h‖/‖K_t‖ before training, for own ends: below 1 an edge moves its tail more than its head
     solver          default `HeavyBall()` with an energy (`Nesterov()` if nothing is measured), else `Anderson()`
     alpha           skip connection inside a map without energy; with an energy it is the step of `Picard(alpha)`
@@ -115,7 +116,8 @@ class Diffusion(nn.Module):
     def reset_parameters(self) -> None:
         """K, U: normal with variance 2/h (‖K‖ is then about 2.8 for a square K); γ as the normalization says; c = 0.
 
-        With `K_norm` all singular values of K are that: no direction fades sooner than another.
+        With `K_norm` all singular values of K are that: no direction fades sooner than another. With own ends all this
+        is said of K_t, and K_h is `head_norm` times as large.
         """
         std = math.sqrt(2 / self.channels)
         matrices = self.K.detach().view(-1, self.flux_channels, self.channels)  # one, or of tails and of heads

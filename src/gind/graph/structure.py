@@ -192,7 +192,8 @@ class Graph:
     def cover(self) -> "Graph":
         """The double cover: node i becomes 2i, which edges leave, and 2i + 1, which they enter.
 
-        So the two ends of an edge can be told apart. An undirected edge becomes one in each direction.
+        So the two ends of an edge can be told apart. An undirected edge becomes one in each direction. A self-loop
+        stays no edge; it is remembered at both copies, as it leaves and enters.
         """
         tail, head, w = self.tail, self.head, self.weight
         if not self.directed:
@@ -210,7 +211,7 @@ class Graph:
             batch=None if self.batch is None else self.batch.repeat_interleave(2),
             num_graphs=self.num_graphs,
             directed=True,
-            loops=self.loops.new_zeros(2 * self.num_nodes),
+            loops=self.loops.repeat_interleave(2),
         )
 
     def weight_as(self, dtype: torch.dtype) -> Tensor:
