@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import torch
+from cases import as_numpy
 
 import gind
 
@@ -28,10 +28,6 @@ def edges_of(edge_index: Array, weight: Array | None, directed: bool) -> tuple[l
             entry[int(i > j)] = (entry[int(i > j)] or 0.0) + w
     given = {pair: [w for w in entry if w is not None] for pair, entry in sums.items()}
     return list(given), np.array([sum(ws) / len(ws) for ws in given.values()])
-
-
-def as_array(x: torch.Tensor) -> Array:
-    return x.detach().double().numpy()
 
 
 @dataclasses.dataclass
@@ -104,7 +100,7 @@ def oracle(
     """The oracle of a layer with an energy."""
     n = len(b)
     edges, w = edges_of(edge_index, weight, directed)
-    K = as_array(layer.K)
+    K = as_numpy(layer.K)
     incidence = np.zeros((len(edges), n))
     incident, leaving = np.zeros(n), np.zeros(n)
     for e, (i, j) in enumerate(edges):
@@ -115,8 +111,8 @@ def oracle(
     degree = (leaving if isinstance(layer.scaling, gind.OutDegree) else incident) + 1
     s = np.ones(n) if isinstance(layer.scaling, gind.Identity) else (2 * degree) ** -0.5
     G = incidence * s
-    matrix = K if layer.U is None else as_array(layer.U)
-    offset = np.zeros(len(matrix)) if layer.injection_offset is None else as_array(layer.injection_offset)
+    matrix = K if layer.U is None else as_numpy(layer.U)
+    offset = np.zeros(len(matrix)) if layer.injection_offset is None else as_numpy(layer.injection_offset)
     injected = (b @ matrix.T + offset) / (s[:, None] if layer.scaling.row else 1)
     ends = [(G, K)]
     if layer.ends == "own":
@@ -136,7 +132,7 @@ def oracle(
     omega, gain = np.ones(layer.flux_channels), np.ones(layer.flux_channels)
     if layer.edge_norm is not None:
         assert layer.gamma is not None
-        gamma = np.abs(layer.gamma.detach().double().numpy())
+        gamma = np.abs(as_numpy(layer.gamma))
         observed = V0 if layer.edge_norm.place == "before" or layer.activation == "identity" else np.tanh(V0)
         total = (w[:, None] * observed**2).sum(axis=0) / max(w.sum(), 1e-300)
         mean = total.mean() if layer.edge_norm.flavor == "layer" else total

@@ -43,13 +43,12 @@ class Certificate:
         return bool((self.residual <= self.tol).all())
 
     def __str__(self) -> str:
-        def worst(values: Tensor) -> str:
-            return f"{float(values.max()):.3e}" if values.numel() else "-"
+        def worst(values: Tensor, form: str = ".3e") -> str:
+            return format(float(values.max()), form) if values.numel() else "-"
 
-        largest = float(self.norm_G.max()) if self.norm_G.numel() else 0.0
         many = f" (worst of {len(self.residual)} graphs)" if len(self.residual) > 1 else ""
         rows = [
-            ("smoothness L", worst(self.smoothness), f"‖K‖ ≤ {self.norm_K:.3f}, ‖Ĝ‖ ≤ {largest:.3f}"),
+            ("smoothness L", worst(self.smoothness), f"‖K‖ ≤ {self.norm_K:.3f}, ‖Ĝ‖ ≤ {worst(self.norm_G, '.3f')}"),
             (
                 "residual",
                 worst(self.residual),

@@ -69,6 +69,7 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
             f"{layer.regularizer!r}."
         )
     _check_numbers(layer)
+    _check_ends(layer)
 
 
 def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
@@ -101,7 +102,6 @@ def _check_numbers(layer: Any) -> None:
         raise ValueError(
             '`injection_bias` is the bias of U, which `injection="shared"` has not. Use "separate" or "head".'
         )
-    _check_ends(layer)
     if not 0 < layer.alpha <= 1:
         raise ValueError(f"`alpha` must lie in (0, 1], got {layer.alpha}.")
     if layer.alpha != 1 and layer.has_energy:
