@@ -172,9 +172,18 @@ def _all_defaults(model: str) -> dict[str, Any]:
 
 
 def defaults(model: str, dataset: str) -> dict[str, Any]:
-    """Values by key that suit this model on this dataset; they lie in defaults/<model>.toml."""
+    """Values by key that suit this model on this dataset; they lie in defaults/<model>.toml.
+
+    What stands in [all] is for every dataset, in [dataset] for that one; its `like` names another to begin with.
+    """
     tables = _all_defaults(model)
-    return {**tables.get("all", {}), **tables.get(dataset, {})}
+    return {**tables.get("all", {}), **_own(tables, dataset)}
+
+
+def _own(tables: Mapping[str, Any], dataset: str) -> dict[str, Any]:
+    own = dict(tables.get(dataset, {}))
+    like = own.pop("like", None)
+    return own if like is None else {**_own(tables, like), **own}
 
 
 def datasets_with_defaults(model: str) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
 
 def _proven(model: nn.Module, part: Part) -> Tensor | None:
     """Which labels of one graph are proven: for one implicit layer with a linear head."""
-    if not isinstance(model, GIND) or len(model.layers) != 1:
+    if not isinstance(model, GIND) or len(model.layers) != 1 or model.between != "none" or model.readout != "last":
         return None
     layer, linear = model.layers[0], [m for m in model.head.modules() if isinstance(m, nn.Linear)]
     if not isinstance(layer, Diffusion) or len(linear) != 1 or not layer.has_energy or layer.output_norm == "graph":

@@ -2,7 +2,9 @@
 
 from typing import Any, Literal, overload
 
+import torch
 from torch import Tensor, nn
+from torch_geometric.nn import GraphNorm
 
 from gind.diffusion import Composition, Diffusion, StepRegularizer
 from gind.equilibrium import Solution
@@ -10,6 +12,7 @@ from gind.features import encode, make_linear
 from gind.graph import Graph, Pooling, as_graph, pool
 from gind.models.heads import Head, check_choice, make_head
 from gind.models.init import Init, start_linear
+from gind.models.passage import BETWEEN, Between, Passage
 
 __all__ = ["GIND"]
 
@@ -23,8 +26,10 @@ class GIND(nn.Module):
     keeps every guarantee. `depth="composition"` makes them one `Composition` instead, as in the published code: one
     equilibrium of all updates in a row, without guarantees. `dropout` acts on the input features and before the head.
     `directed=True` keeps every given edge as an edge of its own. `init="normal"` starts all linear maps as the
-    published code does. `encoder_bias=False` leaves nodes without features at zero. All other options are those of
-    `Diffusion`, shared by the layers.
+    published code does. `encoder_bias=False` leaves nodes without features at zero. `between="relu"` puts
+    max(0, ·) on what each layer returns, and "norm-relu" normalizes it before, in each graph (see `Passage`).
+    `readout="all"` lets the head see what the encoder and every layer returned, side by side, not the last alone. All
+    other options are those of `Diffusion`, shared by the layers.
     """
 
     def __init__(
@@ -42,6 +47,8 @@ class GIND(nn.Module):
         init: Init = "uniform",
         directed: bool = False,
         encoder_bias: bool = True,
+        between: Between = "none",
+        readout: Literal["last", "all"] = "last",
         diffusion_dropout: float = 0.0,
         **options: Any,
     ) -> None:
@@ -51,17 +58,22 @@ class GIND(nn.Module):
         check_choice("depth", depth, ("stack", "composition"))
         check_choice("init", init, ("uniform", "normal"))
         check_choice("pooling", pooling, ("sum", "mean", "max"))
+        check_choice("between", between, BETWEEN)
+        check_choice("readout", readout, ("last", "all"))
         if num_layers < 1:
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must lie in [0, 1), got {dropout}.")
         self.out_channels = out_channels
         self.task, self.pooling, self.dropout, self.directed = task, pooling, dropout, directed
+        self.between, self.readout = between, readout
         self.init: Init = init
         self.encoder = make_linear(in_channels, hidden_channels, encoder_bias)
         make = _compose if depth == "composition" else _stack
         self.layers = make(num_layers, hidden_channels, {"dropout": diffusion_dropout, **options})
-        self.head = make_head(head, hidden_channels, out_channels, dropout)
+        self.passages = nn.ModuleList(Passage(between, hidden_channels) for _ in self.layers)
+        width = hidden_channels * (1 + len(self.layers)) if readout == "all" else hidden_channels
+        self.head = make_head(head, hidden_channels, out_channels, dropout, in_channels=width)
         if init == "normal":
             start_linear(self, self.last)
 
@@ -75,7 +87,7 @@ class GIND(nn.Module):
     def reset_parameters(self) -> None:
         """New random parameters."""
         for module in self.modules():
-            if isinstance(module, nn.Linear | Diffusion):
+            if isinstance(module, nn.Linear | Diffusion | GraphNorm):
                 module.reset_parameters()
         if self.init == "normal":
             start_linear(self, self.last)
@@ -119,13 +131,14 @@ class GIND(nn.Module):
             raise ValueError(f"`z0` must be a list of {len(self.layers)} tensors, the values of an earlier solution.")
         graph = as_graph(edge_index, len(x), edge_weight, batch, directed=self.directed)
         hidden = encode(x, self.encoder, self.dropout, self.training)
-        solutions = []
+        seen, solutions = [hidden], []
         for number, layer in enumerate(self.layers):
             hidden, solution = layer(hidden, graph, z0=None if z0 is None else z0[number], return_solution=True)
+            hidden = self.passages[number](hidden, graph)
+            seen.append(hidden)
             solutions.append(solution)
-        if self.task == "graph":
-            hidden = pool(hidden, graph, self.pooling)
-        out = self.head(hidden)
+        read = torch.cat(seen, dim=1) if self.readout == "all" else hidden
+        out = self.head(pool(read, graph, self.pooling) if self.task == "graph" else read)
         return (out, solutions) if return_solution else out
 
 

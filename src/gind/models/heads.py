@@ -11,16 +11,20 @@ __all__ = ["Head", "check_choice", "make_head"]
 Head = Literal["linear", "mlp", "mlp-inner"]
 
 
-def make_head(kind: Head, channels: int, out_channels: int, dropout: float) -> nn.Sequential:
-    """A linear map, or one hidden layer of the same width with ELU; dropout before each linear map.
+def make_head(
+    kind: Head, channels: int, out_channels: int, dropout: float, *, in_channels: int | None = None
+) -> nn.Sequential:
+    """A linear map, or one hidden layer of `channels` with ELU; dropout before each linear map.
 
-    "mlp-inner", the published MLP, has dropout before its second map only.
+    It reads `in_channels`, which are `channels` unless said otherwise. "mlp-inner", the published MLP, has dropout
+    before its second map only.
     """
+    read = channels if in_channels is None else in_channels
     if kind == "linear":
-        return nn.Sequential(Dropout(dropout), nn.Linear(channels, out_channels))
+        return nn.Sequential(Dropout(dropout), nn.Linear(read, out_channels))
     return nn.Sequential(
         Dropout(0.0 if kind == "mlp-inner" else dropout),
-        nn.Linear(channels, channels),
+        nn.Linear(read, channels),
         nn.ELU(),
         Dropout(dropout),
         nn.Linear(channels, out_channels),
