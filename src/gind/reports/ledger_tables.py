@@ -93,19 +93,21 @@ def others(item: Item, printed: PaperTable) -> list[str]:
 
 
 def timing(item: Item, printed: PaperTable) -> list[str]:
-    """Times of systems that took turns: seconds, and ratios to the published GIND."""
-    models = {place.model: place.row.timing if place.row else None for place in item.places}
+    """Times of systems that took turns: seconds of the paper's number of epochs, and ratios to the published GIND."""
+    measured = {place.model: place.row.timing if place.row else None for place in item.places}
+    ran = sorted({timing.epochs for timing in measured.values() if timing is not None})
+    models = {model: None if timing is None else timing.over(printed.epochs) for model, timing in measured.items()}
     names = {model: row for row, model in item.systems.items()} | {PUBLISHED: "GIND", CERTIFIED: ""}
     asked = set(models)
     for row in printed.rows:
         models.setdefault(item.systems[row] if row != "GIND" else PUBLISHED, None)
     base, theirs = models[PUBLISHED], printed.rows["GIND"][-1]
     rows = []
-    for model, measured in models.items():
+    for model, seconds in models.items():
         quoted = printed.rows.get(names[model], (None,) * len(printed.columns))
         total = quoted[-1]
         ratio = "" if total is None or theirs is None else f"{total.mean / theirs.mean:.2f}"
-        here = _measured(measured, base) if model in asked else ["", "", "", ""]
+        here = _measured(seconds, base) if model in asked else ["", "", "", ""]
         rows.append([model, *map(_quoted, quoted), ratio, *here])
     columns = [name.lower() for name in printed.columns]
     titles = [
@@ -115,11 +117,19 @@ def timing(item: Item, printed: PaperTable) -> list[str]:
     ]
     return [
         "Seconds. Here the systems take turns, epoch by epoch, so that all see the same machine; ratios are to the "
-        "published GIND. Preprocessing is what the first epoch takes longer than the others.",
+        "published GIND. Preprocessing is what the first epoch takes longer than the others. "
+        f"Training is of {printed.epochs} epochs{_scaled(ran, printed.epochs)}.",
         "",
         *table(titles, rows),
         "",
     ]
+
+
+def _scaled(ran: Sequence[int], epochs: int) -> str:
+    """What is behind the seconds of so many epochs, where others ran."""
+    if ran in ([], [epochs]):
+        return ""
+    return f", as in the paper; here {' or '.join(map(str, ran))} ran, and their mean counts {epochs} times"
 
 
 def _measured(timing: Timing | None, base: Timing | None) -> list[str]:

@@ -43,6 +43,8 @@ class PaperTable:
     beside: Mapping[str, str]
     """dataset of a column → another of ours to show next to it, which the paper does not have"""
     note: str
+    epochs: int
+    """that its times are of; 0 where it has none"""
 
     def value(self, row: str, dataset: str) -> PaperValue | None:
         """What the paper has for a row on a dataset of ours, if anything."""
@@ -91,6 +93,7 @@ def _table(name: str, content: Mapping[str, Any]) -> PaperTable:
         rows=rows,
         beside=content.get("beside", {}),
         note=content.get("note", ""),
+        epochs=content.get("epochs", 0),
     )
 
 

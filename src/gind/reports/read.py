@@ -34,11 +34,17 @@ class Timing:
 
     preprocessing: float
     training: float
+    """of all epochs"""
+    epochs: int
 
     @property
     def total(self) -> float:
         """Both."""
         return self.preprocessing + self.training
+
+    def over(self, epochs: int) -> "Timing":
+        """The same, if its epochs were so many."""
+        return Timing(self.preprocessing, self.training * epochs / self.epochs, epochs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +115,7 @@ def _parse(content: Any, cell: Cell) -> Report:
         seconds=_number(report.get("seconds"), "seconds"),
         versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
         dirichlet=None if report.get("dirichlet") is None else _number(report["dirichlet"], "dirichlet"),
-        timing=_timing(report.get("timing")),
+        timing=_timing(report.get("timing"), training.get("epochs")),
         settings={
             name: as_now(cell.model, name, _mapping(config.get(name), f"config.{name}"))
             for name in ("data", "model", "train")
@@ -145,12 +151,15 @@ def _solved(content: Any) -> Solved | None:
     return Solved(residual, bound, _number(certificate.get("tolerance"), "certificate.tolerance"), reached)
 
 
-def _timing(content: Any) -> Timing | None:
+def _timing(content: Any, epochs: Any) -> Timing | None:
     if content is None:
         return None
     timing = _mapping(content, "timing")
     preprocessing, training = (_number(timing.get(name), f"timing.{name}") for name in ("preprocessing", "training"))
-    return Timing(preprocessing, training)
+    count = int(_number(epochs, "training.epochs"))
+    if count < 1:
+        raise ReportError("training.epochs must be at least 1. Delete the file and run the sheet again.")
+    return Timing(preprocessing, training, count)
 
 
 def _mapping(value: Any, name: str) -> dict[str, Any]:
