@@ -29,6 +29,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dropout": {"dropout": 0.4},
     "before": {"edge_norm": gind.FrozenNorm("instance", "before")},
     "after": {"edge_norm": gind.FrozenNorm("layer", "after"), "dropout": 0.2},
+    "own ends": {"ends": "own", "injection": "head", "head_norm": 0.5},
+    "own ends, wide": {"ends": "own", "flux_channels": 19, "dropout": 0.4},
+    "own ends, frozen": {"ends": "own", "edge_norm": gind.FrozenNorm("instance", "before"), "flux_gain": 0.5},
     "picard": {"solver": gind.Picard()},
     "nesterov": {"solver": gind.Nesterov()},
     "newton": {"solver": gind.NewtonCG()},
@@ -105,7 +108,11 @@ def test_one_call_agrees_with_the_general_loop(
 
 
 @MODEST
-@given(givens(), st.sampled_from(["plain", "dropout", "before", "after"]), st.sampled_from([0.5, 4.0]))
+@given(
+    givens(),
+    st.sampled_from(["plain", "dropout", "before", "after", "own ends", "own ends, wide"]),
+    st.sampled_from([0.5, 4.0]),
+)
 def test_bounds_hold_against_float64(g: Given, option: str, norm: float) -> None:
     graph = make_graph(g, 2)
     layer = make_layer(norm, 4, F32, stop=gind.Stop(1e-5, 500), **OPTIONS[option])
@@ -135,7 +142,11 @@ def test_bounds_hold_against_float64(g: Given, option: str, norm: float) -> None
 
 
 @MODEST
-@given(givens(), st.sampled_from(["plain", "row", "wide", "dropout", "before", "after"]), st.sampled_from([0, 2]))
+@given(
+    givens(),
+    st.sampled_from(["plain", "row", "wide", "dropout", "before", "after", "own ends", "own ends, frozen"]),
+    st.sampled_from([0, 2]),
+)
 def test_gradients_agree_with_the_general_loop(g: Given, option: str, copies: int) -> None:
     graph = make_graph(g, copies)
     tight: dict[str, Any] = {"stop": gind.Stop(1e-11, 1000), "adjoint": gind.Implicit(gind.Stop(1e-11))}
@@ -161,10 +172,11 @@ def test_gradient_against_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda b, K: torch.func.functional_call(layer, {"K": K}, (b, graph)), (b, layer.K))
 
 
+@pytest.mark.parametrize("option", ["plain", "own ends", "own ends, wide"])
 @pytest.mark.parametrize("dtype", [F32, F64])
-def test_edge_loops_of_both_kinds(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edge_loops_of_both_kinds(dtype: torch.dtype, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In C, where it serves, and numba's."""
-    graph, layer = SOME_BATCH, make_layer(3.0, 5, dtype)
+    graph, layer = SOME_BATCH, make_layer(3.0, 5, dtype, **OPTIONS[option]).eval()
     fn = bind(layer, make_input(60, 5, dtype), graph)
     one, general = both(layer, fn)
     monkeypatch.setattr(onecall, "address", lambda name, dtype: 0)
@@ -307,7 +319,7 @@ def test_what_is_not_covered_takes_the_general_path(options: dict[str, Any]) -> 
     assert not used(fn)
 
 
-@pytest.mark.parametrize("option", ["plain", "dropout", "before", "after"])
+@pytest.mark.parametrize("option", ["plain", "dropout", "before", "after", *(name for name in OPTIONS if "own" in name)])
 def test_hessian_products_agree(option: str) -> None:
     layer = make_layer(3.0, 5, **OPTIONS[option])
     fn = bind(layer, make_input(20, 5), some_graph())

@@ -1,7 +1,7 @@
 """Whole solves of a `DiffusionEnergy` in one call of compiled code, where there is some and it pays.
 
-The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term, own
-ends, the identity as σ, other devices and inner products than one per graph.
+The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term,
+the identity as σ, other devices and inner products than one per graph.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ def served(fn: DiffusionMap) -> bool:
     tensors = (fn.K, fn.C, fn.s)
     return (
         fn.activation == "tanh"
-        and fn.edges is fn.graph
         and worthwhile(fn.graph.num_nodes, fn.graph.num_edges, *fn.K.shape)
         and all(tensor.device.type == "cpu" and tensor.dtype == fn.C.dtype for tensor in tensors)
         and fn.C.dtype in (torch.float32, torch.float64)
@@ -46,9 +45,9 @@ def served(fn: DiffusionMap) -> bool:
 
 def make_layer(fn: DiffusionEnergy | LiveMap) -> Layer:
     """The constants of the map, for the compiled code."""
-    graph, shape = fn.graph, (fn.graph.num_graphs, fn.K.shape[0])
+    graph, shape = fn.graph, (fn.graph.num_graphs, fn.C.shape[1])
     before, after = (None if gain is None else gain.expand(shape) for gain in fn.gains)
-    edges = (graph.ptr, graph.head, graph.weight_as(fn.C.dtype))
+    edges = (fn.edges.ptr, fn.edges.head, fn.edges.weight_as(fn.C.dtype))
     return Layer(fn.K, fn.C, fn.s, (before, after), fn.mask, edges, graph.batch, graph.num_graphs)
 
 
@@ -71,7 +70,7 @@ class Hessian(Operator):
 
     def __call__(self, u: Tensor) -> Tensor:
         """∇²E u."""
-        if torch.is_grad_enabled() or u.shape != (len(self.y), self.fn.K.shape[1]) or u.dtype != self.y.dtype:
+        if torch.is_grad_enabled() or u.shape != (self.fn.graph.num_nodes, self.fn.K.shape[1]) or u.dtype != self.y.dtype:
             return self.product(u)
         return self.layer.product(self.y, u)
 

@@ -79,7 +79,8 @@ class Ending(NamedTuple):
 class Layer:
     """The constants of a map f(z) = -m ⊙ (s ω Gᵀwσ(G g(s zKᵀ + C)) K), as the compiled code takes them.
 
-    Channels are padded with zeros to whole panels of the matrix product; zeros stay zeros in every step.
+    Channels are padded with zeros to whole panels of the matrix product; zeros stay zeros in every step. Where a node
+    has several ends, s and C have a row for each, K has that many blocks of rows, and `edges` join ends.
     """
 
     def __init__(
@@ -98,9 +99,10 @@ class Layer:
         self._solves = solves
         self.lanes = solves.PANEL // K.element_size()
         (self.rows, self.channels), self.problems = K.shape, problems
-        self.wide = wide = self.padded(self.padded(K.detach(), 1), 0)
+        blocks = self.padded(K.detach(), 1).unflatten(0, (-1, C.shape[1]))
+        self.wide = wide = torch.cat([self.padded(block, 0) for block in blocks])
         rows, columns = wide.shape
-        nothing = C.new_empty(0, rows)
+        nothing = C.new_empty(0, C.shape[1])
         self.constants = (
             wide.view(rows, -1, self.lanes).transpose(0, 1).contiguous(),
             wide.view(-1, self.lanes, columns).transpose(1, 2).contiguous(),

@@ -42,14 +42,16 @@ def multiply(a, first, last, panels, out):
 
 @njit(fastmath=FASTMATH, error_model="numpy")
 def potentials(z, transposed, s, C, gain, batch, idle, y):
-    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty."""
+    """y = g ⊙ (s ⊙ zKᵀ + C), without C if it is empty; a node with several ends has a row of y for each."""
     nodes, injected, gained = len(z), len(C) > 0, len(gain) > 0
+    ends = len(s) // max(nodes, 1)
+    wide = y.reshape(nodes, ends * y.shape[1])
     for first in range(0, nodes, ROWS):
         last = min(nodes, first + ROWS)
         if resting(idle, first, last):
             continue
-        multiply(z, first, last, transposed, y)
-        for i in range(first, last):
+        multiply(z, first, last, transposed, wide)
+        for i in range(first * ends, last * ends):
             row = y[i]
             if injected:
                 given = C[i]
@@ -59,7 +61,7 @@ def potentials(z, transposed, s, C, gain, batch, idle, y):
                 for c in range(len(row)):
                     row[c] *= s[i]
             if gained:
-                own = gain[batch[i] if len(batch) else 0]
+                own = gain[batch[i // ends] if len(batch) else 0]
                 for c in range(len(row)):
                     row[c] *= own[c]
 
@@ -67,20 +69,22 @@ def potentials(z, transposed, s, C, gain, batch, idle, y):
 @njit(fastmath=FASTMATH, error_model="numpy")
 def gather(flux, s, gain, panels, mask, u, batch, idle, out):
     """out = -m ⊙ ((s ⊙ ω ⊙ flux) K), or u + m ⊙ (...) if u is given; the flux is overwritten."""
-    nodes, masked, gained, added = len(flux), len(mask) > 0, len(gain) > 0, len(u) > 0
+    nodes, masked, gained, added = len(out), len(mask) > 0, len(gain) > 0, len(u) > 0
+    ends = len(s) // max(nodes, 1)
+    wide = flux.reshape(nodes, ends * flux.shape[1])
     for first in range(0, nodes, ROWS):
         last = min(nodes, first + ROWS)
         if resting(idle, first, last):
             continue
-        for i in range(first, last):
+        for i in range(first * ends, last * ends):
             row, factor = flux[i], s[i] if added else -s[i]
             if gained:
-                own = gain[batch[i] if len(batch) else 0]
+                own = gain[batch[i // ends] if len(batch) else 0]
                 for c in range(len(row)):
                     row[c] *= own[c]
             for c in range(len(row)):
                 row[c] *= factor
-        multiply(flux, first, last, panels, out)
+        multiply(wide, first, last, panels, out)
         for i in range(first, last):
             row = out[i]
             if masked:

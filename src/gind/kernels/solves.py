@@ -37,9 +37,14 @@ def _compile(function: Any, name: str) -> loops.Kernel:
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _rest(done, batch, idle):
+def _rest(done, batch, idle, resting):
+    """Which nodes rest, and which of their ends."""
     for i in range(len(idle)):
         idle[i] = done[batch[i]]
+    if len(idle):
+        ends = len(resting) // len(idle)
+        for i in range(len(resting)):
+            resting[i] = idle[i // ends]
 
 
 @njit(fastmath=_SUMS, error_model="numpy")
@@ -167,13 +172,14 @@ def descend(in_c: bool) -> loops.Kernel:
         start, since, done = problems[2], problems[4], problems[5]
         fz, y, flux = np.empty_like(z), np.empty_like(C), np.empty_like(C)
         idle, calmed = np.zeros(len(batch), np.bool_), np.zeros(len(done), np.bool_)
+        resting = np.zeros(len(s) if len(batch) else 0, np.bool_)
         while True:
-            _rest(done, batch, idle)
+            _rest(done, batch, idle, resting)
             potentials(z, transposed, s, C, before, batch, idle, y)
             if in_c:
                 call_edges(address, y, y, ptr, head, weight, flux)
             else:
-                _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
+                _flux(y, y, y, ptr, head, weight, resting, flux, BLOCK)
             gather(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
             _measure(z, fz, batch, idle, eps, problems)
             for p in range(len(start)):
@@ -185,7 +191,7 @@ def descend(in_c: bool) -> loops.Kernel:
             if steps == max_steps:
                 _measure(z, fz, batch, idle, eps, problems)  # the first residual is known now
                 return MAX_STEPS, steps
-            _rest(done, batch, idle)
+            _rest(done, batch, idle, resting)
             if _calm(since, rates, calmed):
                 _forget(z, x, calmed, batch)
             _advance(z, fz, x, rates, batch, idle)
@@ -238,6 +244,7 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
         t, flux, p, ap = np.empty_like(y), np.empty_like(y), np.zeros_like(r), np.empty_like(r)
         rr, new, factor = np.ones_like(target), np.zeros_like(target), np.zeros_like(target)
         done, idle = np.zeros(len(target), np.bool_), np.zeros(len(batch), np.bool_)
+        resting = np.zeros(len(s) if len(batch) else 0, np.bool_)
         steps = 0
         while True:
             _turn(p, r, factor, batch, idle)
@@ -250,12 +257,12 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
                     active += not done[g]
                 if steps == max_steps or active == 0:
                     return steps
-                _rest(done, batch, idle)
+                _rest(done, batch, idle, resting)
             potentials(p, transposed, s, C[:0], before, batch, idle, t)
             if in_c:
                 call_edges(address, y, t, ptr, head, weight, flux)
             else:
-                _flux_jvp(y, t, t, ptr, head, weight, idle, flux, BLOCK)
+                _flux_jvp(y, t, t, ptr, head, weight, resting, flux, BLOCK)
             gather(flux, s, after, panels, mask, p, batch, idle, ap)
             if once:
                 _turn(x, ap, factor, batch, idle)
