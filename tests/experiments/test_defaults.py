@@ -1,17 +1,17 @@
 """Defaults of a model on a dataset, and those that begin with another's."""
 
-import tomllib
 from importlib import resources
 from typing import Any
 
 import pytest
 
 from gind.experiments.models import MODELS, defaults
+from gind.experiments.toml import parse_toml
 
 
 def tables(model: str) -> dict[str, Any]:
     file = resources.files("gind.experiments").joinpath("defaults", f"{model}.toml")
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return parse_toml(file.read_text(encoding="utf-8"), file.name) if file.is_file() else {}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -20,8 +20,8 @@ def test_defaults_begin_with_all_then_another_dataset_then_its_own(model: str) -
     for dataset, own in written.items():
         expected, chain = {}, [dataset]
         while "like" in written[chain[-1]]:
-            assert written[chain[-1]]["like"] in written, f"{model}.toml: [{chain[-1]}] is like a dataset without a table"
             chain.append(written[chain[-1]]["like"])
+            assert chain[-1] in written, f"{model}.toml: [{chain[-2]}] is like a dataset without a table"
             assert len(set(chain)) == len(chain), f"{model}.toml: {' is like '.join(chain)}"
         for name in ["all", *reversed(chain)]:
             expected |= {key: value for key, value in written.get(name, {}).items() if key != "like"}

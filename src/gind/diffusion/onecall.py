@@ -70,7 +70,8 @@ class Hessian(Operator):
 
     def __call__(self, u: Tensor) -> Tensor:
         """∇²E u."""
-        if torch.is_grad_enabled() or u.shape != (self.fn.graph.num_nodes, self.fn.K.shape[1]) or u.dtype != self.y.dtype:
+        shape = (self.fn.graph.num_nodes, self.fn.K.shape[1])
+        if torch.is_grad_enabled() or u.shape != shape or u.dtype != self.y.dtype:
             return self.product(u)
         return self.layer.product(self.y, u)
 
