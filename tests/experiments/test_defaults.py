@@ -18,7 +18,8 @@ def tables(model: str) -> dict[str, Any]:
 def test_defaults_begin_with_all_then_another_dataset_then_its_own(model: str) -> None:
     written = tables(model)
     for dataset, own in written.items():
-        expected, chain = {}, [dataset]
+        expected: dict[str, Any] = {}
+        chain = [dataset]
         while "like" in written[chain[-1]]:
             chain.append(written[chain[-1]]["like"])
             assert chain[-1] in written, f"{model}.toml: [{chain[-2]}] is like a dataset without a table"
