@@ -30,7 +30,7 @@ from gind.experiments.artefact import (
 )
 from gind.experiments.protocol import DIGITS
 from gind.experiments.setup import BATCH, set_up
-from gind.experiments.smoothness import score_energy
+from gind.experiments.smoothness import prediction_energy
 from gind.experiments.spec import Spec
 from gind.train import FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
 
@@ -183,7 +183,7 @@ def _report(
         "validation": {dataset.metric: trained.best_value, "loss": trained.best_loss} if chosen else None,
         "majority": _majority(dataset, split),
         "certificate": None if certificate is None else certificate_table(certificate),
-        "dirichlet": score_energy(model, whole_parts(dataset)[0]) if dataset.task == "node" else None,
+        "dirichlet_energy": prediction_energy(model, whole_parts(dataset)[0]) if dataset.task == "node" else None,
         "training": {
             "epochs": len(trained.history),
             "best_epoch": trained.best_epoch,

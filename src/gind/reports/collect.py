@@ -90,7 +90,7 @@ class Row:
     singles: tuple[Single, ...]
     """by split and seed"""
     dirichlet: float | None
-    """mean Dirichlet energy of the scores, where the runs have it"""
+    """mean Dirichlet energy of the predictions, where the runs have it"""
     timing: Timing | None
     """of the first run, where systems took turns"""
     protocol: str = "honest"

@@ -140,7 +140,7 @@ def _curve(item: Item, curve: Curve) -> Figure:
     if curve.seconds:
         panels.append(("seconds per run", lambda row: row.seconds / row.runs))
     if curve.energy:
-        panels.append(("Dirichlet energy of the scores", lambda row: row.dirichlet))
+        panels.append(("Dirichlet energy of the predictions", lambda row: row.dirichlet))
     figure = Figure(figsize=(max(6.6, 4.6 * len(panels)), 4.2), layout="constrained")
     datasets = [name for name in dict.fromkeys(place.dataset for place in item.places) if name not in item.title]
     figure.suptitle(f"{item.title} ({', '.join(datasets)})" if datasets else item.title)

@@ -70,7 +70,7 @@ class Report:
     settings: Mapping[str, Mapping[str, Any]]
     """data, model and train keys; the same for every split and seed of a cell"""
     dirichlet: float | None
-    """Dirichlet energy of the scores; runs of earlier versions have none"""
+    """Dirichlet energy of the predictions; runs of earlier versions have none"""
     timing: Timing | None
 
 
@@ -114,7 +114,7 @@ def _parse(content: Any, cell: Cell) -> Report:
         direct=training.get("stopped_by") == "fit_directly",
         seconds=_number(report.get("seconds"), "seconds"),
         versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
-        dirichlet=None if report.get("dirichlet") is None else _number(report["dirichlet"], "dirichlet"),
+        dirichlet=None if (energy := report.get("dirichlet_energy")) is None else _number(energy, "dirichlet_energy"),
         timing=_timing(report.get("timing"), training.get("epochs")),
         settings={
             name: as_now(cell.model, name, _mapping(config.get(name), f"config.{name}"))
