@@ -91,6 +91,16 @@ def test_both_profiles_stand_beside_the_paper(tmp_path: Path) -> None:
     assert (item.done, item.total) == (6, 9)
 
 
+def test_what_features_alone_give_stands_beside(tmp_path: Path) -> None:
+    cells = [Cell("texas", model, 0) for model in ("gind", "gind-published", "mlp")]
+    for cell, test in zip(cells, (0.9, 0.85, 0.75), strict=True):
+        write_report(tmp_path, cell, sheet="heterophilic", test=test)
+    page = item_page(item_of("heterophilic", tmp_path, *cells), {})
+    assert "| dataset | paper | published | Δ | certified | Δ | no graph |" in page
+    assert "| texas | 86.22 ± 5.19 | 85.00 | -1.22 | 90.00 | +3.78 | 75.00 |" in page
+    assert "no graph |" not in item_page(item_of("heterophilic", tmp_path, *cells[:2]), {})
+
+
 def test_variants_stand_in_their_rows_and_are_kept_where_the_sheet_says(tmp_path: Path) -> None:
     plain = Cell("cora", "gind", 0, results="baselines", row="None")
     keys = (("regularizer.eta", 0.1), ("regularizer.kind", "laplacian"))

@@ -15,9 +15,11 @@ from gind.reports.collect import Collection, Row, collect
 from gind.reports.paper import Paper, PaperTable, PaperValue
 from gind.reports.remarks import Remarks, read_remarks
 
-__all__ = ["CERTIFIED", "PUBLISHED", "Entry", "Item", "Place", "open_item", "open_ledger"]
+__all__ = ["CERTIFIED", "FLOOR", "PUBLISHED", "Entry", "Item", "Place", "open_item", "open_ledger"]
 
 PUBLISHED, CERTIFIED = "gind-published", "gind"
+FLOOR = "mlp"
+"""the system that sees the features and no edges"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +129,11 @@ class Item:
             for protocol in CHOICES
             if (dataset, protocol) in protocols
         )
+
+    def floor(self, entry: Entry) -> Place | None:
+        """What features alone give on the dataset of an entry, by the same protocol; None where nobody asks."""
+        asked = (FLOOR, "", entry.dataset, entry.protocol)
+        return next((p for p in self.places if (p.model, p.variant, p.dataset, p.protocol) == asked), None)
 
     def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
         """The systems that are not GIND: by name and dataset, those of the paper's table first."""

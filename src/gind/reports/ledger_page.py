@@ -13,7 +13,7 @@ __all__ = ["anchor", "item_page", "item_section", "results_page"]
 
 _HOW_TO_READ = """\
 - **paper**: what it prints. **published**: the published procedure, run here (`gind-published`). **certified**: the \
-equilibrium, solved to its tolerance and with its exact gradient (`gind`).
+equilibrium, solved to its tolerance and with its exact gradient (`gind`). **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
 - Δ is the difference to the paper, in points. The weights of a run are those that were best on its validation part, \

@@ -55,20 +55,23 @@ def value(place: Place | None, show: Show = accuracy_of) -> str:
 
 
 def paper_table(item: Item, printed: PaperTable) -> list[str]:
-    """GIND's cells of a table of the paper: paper, published, certified."""
+    """GIND's cells of a table of the paper: paper, published, certified; and the floor, where the item has it."""
     entries = item.entries(printed)
     several = len({entry.printed for entry in entries}) > 1
     both = any(entry.protocol == "paper" for entry in entries)
     timed = printed.unit == "s"
+    floors = [None if timed else item.floor(entry) for entry in entries]
+    floored = any(floors)
     rows = []
-    for entry in entries:
+    for entry, floor in zip(entries, floors, strict=True):
         names = [entry.dataset, *([entry.printed] if several else []), *([CHOICES[entry.protocol]] if both else [])]
         cells = [*names, _quoted(entry.paper)]
         for place in (entry.published, entry.certified):
             cells += [value(place, seconds_of)] if timed else [value(place), _difference(entry, place)]
-        rows.append(cells)
+        rows.append([*cells, *([value(floor)] if floored else [])])
     sides = ["published", "certified"] if timed else ["published", "Δ", "certified", "Δ"]
-    titles = ["dataset", *(["row"] if several else []), *(["protocol"] if both else []), "paper", *sides]
+    first = ["dataset", *(["row"] if several else []), *(["protocol"] if both else []), "paper"]
+    titles = [*first, *sides, *(["no graph"] if floored else [])]
     note = "Seconds of one training; the machine may have been busy with others." if timed else printed.note
     heading = [f"### {printed.title}", ""] if printed != item.tables[0] else []
     notes = [text for text in (note, _PROTOCOLS if both else "") if text]
