@@ -88,6 +88,12 @@ def test_command_lines_parse(page: str, monkeypatch: pytest.MonkeyPatch) -> None
             make_spec(combine([{"dataset": "digits"}, *map(assignment, request.assignments)]))
 
 
+def test_every_decision_is_listed() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        assert f"(decisions/{page.name})" in index
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_to_files(page: str) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", prose(page)):

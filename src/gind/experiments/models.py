@@ -183,7 +183,10 @@ def defaults(model: str, dataset: str) -> dict[str, Any]:
 def _own(tables: Mapping[str, Any], dataset: str) -> dict[str, Any]:
     own = dict(tables.get(dataset, {}))
     like = own.pop("like", None)
-    return own if like is None else {**_own(tables, like), **own}
+    if like is None:
+        return own
+    assert like in tables and like != dataset, f"defaults: [{dataset}] is like {like!r}, which has no table of its own"
+    return {**_own(tables, like), **own}
 
 
 def datasets_with_defaults(model: str) -> tuple[str, ...]:

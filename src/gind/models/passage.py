@@ -1,4 +1,4 @@
-"""From one equilibrium to the next: what is done with the output of a layer before it is passed on."""
+"""What is done with the output of a layer before the next layer, or the head, sees it."""
 
 from typing import Literal, final
 
@@ -17,8 +17,8 @@ BETWEEN = ("none", "relu", "norm-relu")
 class Passage(nn.Module):
     """x, or max(0, x), or max(0, N(x)) with N(x) = γ (x - α μ)/√(mean (x - α μ)² + 1e-5) + β in each graph and channel.
 
-    μ is the mean over the nodes of a graph; α, β, γ are learned, one per channel (Cai et al., 2021). It stands between
-    two solves and in none of them, so every equilibrium keeps its energy and its bound. A graph is normalized by
+    μ is the mean over the nodes of a graph; α, β, γ are learned, one per channel (Cai et al., 2021). It follows a
+    solve and is part of none, so every equilibrium keeps its energy and its bound. A graph is normalized by
     itself: its scores are the same in every batch, in training and after it.
     """
 

@@ -99,6 +99,7 @@ def timing(item: Item, printed: PaperTable) -> list[str]:
     """Times of systems that took turns: seconds of the paper's number of epochs, and ratios to the published GIND."""
     measured = {place.model: place.row.timing if place.row else None for place in item.places}
     ran = sorted({timing.epochs for timing in measured.values() if timing is not None})
+    assert printed.epochs, f"paper.toml: {printed.name} must say how many epochs its times are of"
     models = {model: None if timing is None else timing.over(printed.epochs) for model, timing in measured.items()}
     names = {model: row for row, model in item.systems.items()} | {PUBLISHED: "GIND", CERTIFIED: ""}
     asked = set(models)
