@@ -185,7 +185,7 @@ def _own(tables: Mapping[str, Any], dataset: str) -> dict[str, Any]:
     like = own.pop("like", None)
     if like is None:
         return own
-    assert like in tables and like != dataset, f"defaults: [{dataset}] is like {like!r}, which has no table of its own"
+    assert like in tables, f"defaults: [{dataset}] is like {like!r}, which has no table"
     return {**_own(tables, like), **own}
 
 
