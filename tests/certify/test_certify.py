@@ -1,13 +1,19 @@
 """Certificates: bounds that hold, and the paper's proximal identity where it applies."""
 
+import contextlib
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
-from cases import GRAPHS, VARIANTS, as_numpy, make_input, make_layer
+from cases import GRAPHS, VARIANTS, as_numpy, make_input, make_layer, some_graph
 from oracle import oracle
 from torch.testing import assert_close
 
 import gind
+from gind.kernels.onecall import switched_off
+
+ENDS: dict[str, dict[str, Any]] = {"plain": {}, "row": {"scaling": gind.Row()}, "own": {"ends": "own"}}
 
 
 @pytest.mark.parametrize("steps", [2, 20, 2000])
@@ -84,3 +90,19 @@ def test_proximal_identity_of_the_paper(variant: str, norm: float) -> None:
 def test_proximal_identity_is_refused_beyond_its_condition() -> None:
     with pytest.raises(ValueError, match="‖K‖"):
         gind.prox(make_layer(1.5), make_input(9), make_input(9), GRAPHS["weighted"].graph())
+
+
+@pytest.mark.parametrize("norm", [3.0, 10.0])
+@pytest.mark.parametrize("variant", ["plain", "row", "own"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one call", "step by step"])
+def test_what_float32_says_it_reached_is_reached_in_float64(at_once: bool, variant: str, norm: float) -> None:
+    graph, proven = some_graph(), 0
+    for seed in range(40):
+        layer = make_layer(norm, 16, torch.float32, seed, stop=gind.Stop(1e-5, 5000), **ENDS[variant])
+        b = make_input(20, 16, torch.float32, seed)
+        with torch.no_grad(), contextlib.nullcontext() if at_once else switched_off():
+            _, solution = layer(b, graph, return_solution=True)
+        if solution.converged:
+            proven += 1
+            assert gind.certificate(layer, b, graph, solution).holds
+    assert proven >= 10

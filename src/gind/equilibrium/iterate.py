@@ -42,18 +42,18 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
         return at_once
     z, state, start = z0, solver.init(problem, z0), None
     progress = _Progress(problem, z0.device)
-    steps = 0
+    aim, steps = stop.aim(z0.dtype), 0
     while True:
         fz = problem.evaluate(z)
         residual = measure(problem, z, fz, start)
         start = residual.absolute if start is None else start
-        reached = residual.relative <= stop.tol
+        reached = residual.relative <= aim
         done = reached | progress.stalled(z, residual.absolute, reached)
         at = Iterate(z, fz, residual.absolute)
         if not bool(torch.isfinite(residual.absolute).all()):
             status = Status.NONFINITE
         elif bool(done.all()):
-            status = Status.CONVERGED if bool(reached.all()) else Status.STALLED
+            status = Status.STALLED
         elif steps == stop.max_steps:
             status = Status.MAX_STEPS
             at = solver.settle(problem, at, state)
@@ -66,6 +66,7 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
             continue
         with torch.no_grad():
             bound = problem.distance_bound(at.z, residual.absolute)
+        status = status_of(residual, status, stop.tol)
         return Solution(at.z.contiguous(), residual.relative, bound, steps, status, stop.tol)
 
 
@@ -88,17 +89,17 @@ def measured(problem: Problem, solution: Solution) -> Solution:
     with torch.no_grad():
         residual = measure(problem, z, problem.evaluate(z))
         bound = problem.distance_bound(z, residual.absolute)
-    status = status_of(residual, solution)
+    status = status_of(residual, solution.status, solution.tol)
     return dataclasses.replace(solution, residual=residual.relative, bound=bound, status=status)
 
 
-def status_of(residual: Measure, before: Solution) -> Status:
-    """How a solve ended whose value was moved or not measured, from its residual now."""
+def status_of(residual: Measure, ended: Status, tol: float) -> Status:
+    """How a solve ended, from the residual of its value and from what made it end."""
     if not bool(torch.isfinite(residual.absolute).all()):
         return Status.NONFINITE
-    if bool((residual.relative <= before.tol).all()):
+    if bool((residual.relative <= tol).all()):
         return Status.CONVERGED
-    return Status.STALLED if before.status is Status.STALLED else Status.MAX_STEPS
+    return Status.STALLED if ended is Status.STALLED else Status.MAX_STEPS
 
 
 def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solution | None:
@@ -107,11 +108,15 @@ def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Soluti
     if energy is None or torch.is_grad_enabled():
         return None
     rates = solver.rates(problem, z0.device)
-    end = None if rates is None else energy.descend(z0, Descent(rates, stop, _Progress.patience), problem.inner)
+    if rates is None:
+        return None
+    aimed = dataclasses.replace(stop, tol=stop.aim(z0.dtype))
+    end = energy.descend(z0, Descent(rates, aimed, _Progress.patience), problem.inner)
     if end is None:
         return None
     bound = problem.distance_bound(end.z, end.absolute)
-    return Solution(end.z, end.relative, bound, end.steps, end.status, stop.tol)
+    status = status_of(Measure(end.absolute, end.relative), end.status, stop.tol)
+    return Solution(end.z, end.relative, bound, end.steps, status, stop.tol)
 
 
 class _Progress:

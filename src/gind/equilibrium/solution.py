@@ -5,6 +5,7 @@ import enum
 import warnings
 from typing import Literal, final
 
+import torch
 from torch import Tensor
 
 from gind.equilibrium.options import check_count
@@ -42,6 +43,14 @@ class Stop:
         check_count("max_steps", self.max_steps, 0)
         if not isinstance(self.measure, bool):
             raise TypeError(f"`measure` must be True or False, got {self.measure!r}.")
+
+    def aim(self, dtype: torch.dtype) -> float:
+        """What a solve in this arithmetic goes on to: a little below `tol`, so that it is reached in exact terms too.
+
+        A residual is measured with an error of about ‖f(z)‖ times the spacing of numbers at 1: of 12 times that in the
+        worst of 300 random float32 solves with ‖K‖ up to 10. So 16 times; but no further than half of `tol`.
+        """
+        return max(self.tol - 16 * torch.finfo(dtype).eps, self.tol / 2)
 
 
 class Status(enum.Enum):

@@ -56,5 +56,5 @@ class Phantom(Adjoint):
             residual=residual.relative,
             bound=bound,
             steps=steps,
-            status=status_of(residual, solution),
+            status=status_of(residual, solution.status, solution.tol),
         )
