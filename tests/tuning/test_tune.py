@@ -143,6 +143,15 @@ def test_equal_metrics_are_decided_by_the_loss(place: Path, monkeypatch: pytest.
     assert best.loss == min(each.loss for each in tried if each.loss is not None)
 
 
+def test_the_metric_of_every_split_is_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {0: 0.25, 1: 0.75, 2: 0.6, 3: 0.1}
+    use(monkeypatch, lambda spec, **_: SimpleNamespace(finished=True, best_value=found[spec.split], best_loss=1.0))
+    write_search(place, ('["graph/"]', '["wine"]'), ('"0"', '"0-3"'))
+    with tune(read_search(place / "search.toml"), "wine", place / "tuned") as tuning:
+        tried = list(tuning)
+    assert all(each.by_split == pytest.approx(list(found.values())) for each in tried)
+
+
 def test_a_trial_far_below_the_others_is_pruned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, pretend)
     write_search(place, ('["graph/"]', '["wine"]'), ('"0"', '"0-3"'), ("trials = 6", "trials = 20"))

@@ -9,8 +9,8 @@ from typing import Any
 
 from gind.experiments.toml import dump_toml
 from gind.train import write_atomically
+from gind.tuning.choose import Tried
 from gind.tuning.search import Search
-from gind.tuning.study import Tried
 
 __all__ = ["write_settings", "write_trials"]
 
@@ -23,7 +23,7 @@ def write_settings(path: Path, search: Search, dataset: str, metric: str, best: 
         f"# {search.title}",
         f"# The best of {trials} trials, number {number}: validation {metric} {best.value:.6f}, loss {best.loss:.6f}, "
         f"means over splits {splits}.",
-        "# Chosen on validation parts only.",
+        "# Chosen on validation parts only: the lowest loss among the trials as good as the highest metric.",
     ]
     with write_atomically(path) as temporary:
         text = "\n".join(lines) + "\n\n" + dump_toml(search.settings(dataset, best.values))

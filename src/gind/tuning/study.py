@@ -7,6 +7,7 @@ it had not been.
 """
 
 import dataclasses
+import itertools
 import json
 import statistics
 import warnings
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gind.errors import MissingPackageError, UserError
+from gind.tuning.choose import Tried, rank
 from gind.tuning.search import Search
 from gind.tuning.space import Parameter, Range
 
@@ -28,7 +30,7 @@ try:
 except ImportError as missing:
     raise MissingPackageError("Optuna is not installed: pip install 'gind[tune]'.") from missing
 
-__all__ = ["Attempt", "Study", "Tried", "TuningError"]
+__all__ = ["Attempt", "Study", "TuningError"]
 
 _STARTUP = 5  # complete trials before one may be pruned
 _TIE = 1e-6  # how much the sampler sees of the loss: enough to order equal metrics, too little for anything else
@@ -37,22 +39,6 @@ _DEATHS = 2  # processes that a trial may cost before it counts as failed
 
 class TuningError(UserError, RuntimeError):
     """A search that cannot go on; the message says what to do."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Tried:
-    """A trial that has ended; `value` and `loss` are means over the splits done, on their validation parts."""
-
-    number: int
-    state: str
-    """complete, pruned or failed"""
-    value: float | None
-    loss: float | None
-    splits: int
-    default: bool
-    values: Mapping[str, Any]
-    """by searched key; a default that was never set is missing"""
-    error: str = ""
 
 
 @dataclasses.dataclass(eq=False)
@@ -111,14 +97,13 @@ class Study:
         return sorted((self._tried(trial, numbers[trial.number]) for trial in ended), key=lambda each: each.number)
 
     def best(self) -> Tried | None:
-        """The complete trial with the highest metric, among equals the lowest loss, among equals the first."""
+        """The winner."""
         ranked = self.ranked()
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Tried]:
-        """The complete trials, the best one first."""
-        complete = [each for each in self.tried() if each.state == "complete"]
-        return sorted(complete, key=lambda each: (-(each.value or 0.0), each.loss, each.number))
+        """The complete trials, the winner first."""
+        return rank(self.tried())
 
     def ask(self) -> Attempt:
         """The next trial: what is waiting, or what the sampler draws."""
@@ -144,7 +129,6 @@ class Study:
         done = len(attempt.results)
         mean, mean_loss = (statistics.fmean(column) for column in zip(*attempt.results, strict=True))
         attempt.trial.set_user_attr("loss", mean_loss)
-        attempt.trial.set_user_attr("splits", done)
         attempt.trial.report(mean, done)
         if done == len(self.search.splits):
             return self._tell(attempt, mean - _TIE * mean_loss, TrialState.COMPLETE)
@@ -217,7 +201,7 @@ class Study:
             states[trial.state],
             steps[max(steps)] if steps else None,
             notes.get("loss"),
-            notes.get("splits", 0),
+            _by_split(steps),
             default,
             self.search.default(self.dataset) if default else drawn,
             notes.get("error", ""),
@@ -231,6 +215,12 @@ def _suggest(trial: optuna.Trial, key: str, parameter: Parameter) -> Any:
         step = 1 if parameter.step is None else int(parameter.step)
         return trial.suggest_int(key, int(parameter.low), int(parameter.high), step=step, log=parameter.log)
     return trial.suggest_float(key, parameter.low, parameter.high, step=parameter.step, log=parameter.log)
+
+
+def _by_split(means: Mapping[int, float]) -> tuple[float, ...]:
+    """From the mean over the first splits, of each number of them, to the values."""
+    sums = [0.0, *(count * means[count] for count in sorted(means))]
+    return tuple(after - before for before, after in itertools.pairwise(sums))
 
 
 def _lost(trial: FrozenTrial) -> bool:

@@ -8,9 +8,10 @@ from pathlib import Path
 import filelock
 
 from gind.experiments import set_up
+from gind.tuning.choose import Tried
 from gind.tuning.results import write_settings, write_trials
 from gind.tuning.search import Search, place_of
-from gind.tuning.study import Attempt, Study, Tried, TuningError
+from gind.tuning.study import Attempt, Study, TuningError
 from gind.tuning.workers import Worker, wait_for_any
 
 __all__ = ["Tuning", "tune"]
