@@ -84,6 +84,11 @@ def test_the_old_cornell_is_texas_on_the_edges_of_cornell() -> None:
     assert torch.equal(old.x.to_dense(), texas.x.to_dense())
     assert torch.equal(old.y, texas.y)
     assert not torch.equal(old.y, new.y)
+    links = [set(map(tuple, data.edge_index.T.tolist())) for data in (old, texas)]
+    assert (len(links[0]), len(links[0] & links[1])) == (298, 3)
+    degrees = [torch.stack([torch.bincount(ends, minlength=183) for ends in data.edge_index]) for data in (old, new)]
+    # nodes are in another order
+    assert sorted(degrees[0].T.tolist()) == sorted(degrees[1].T.tolist())
 
 
 @pytest.mark.parametrize("name", [name for name, entry in DATASETS.items() if entry.directed])

@@ -58,7 +58,7 @@ _ENTRIES = (
         "geom-gcn",
         "cornell_pre2022/cornell/raw",
         Counts(183, 298, 1703, 5),
-        "Features and labels are those of Texas: the public file of Cornell was wrong until July 2022.",
+        "Features and labels are those of Texas, links those of Cornell: the public file was wrong until July 2022.",
         _SHARES,
         base=GEOM_GCN_OLD,
     ),
