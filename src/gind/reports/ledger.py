@@ -121,8 +121,8 @@ class Item:
                 dataset,
                 protocol,
                 table.value(printed, dataset),
-                _find(ours, PUBLISHED, printed, dataset, protocol),
-                _find(ours, CERTIFIED, printed, dataset, protocol),
+                _find(ours, model=PUBLISHED, printed=printed, dataset=dataset, protocol=protocol),
+                _find(ours, model=CERTIFIED, printed=printed, dataset=dataset, protocol=protocol),
             )
             for dataset in _datasets(ours, table)
             for printed in rows
@@ -132,8 +132,7 @@ class Item:
 
     def floor(self, entry: Entry) -> Place | None:
         """What features alone give on the dataset of an entry, by the same protocol; None where nobody asks."""
-        asked = (FLOOR, "", entry.dataset, entry.protocol)
-        return next((p for p in self.places if (p.model, p.variant, p.dataset, p.protocol) == asked), None)
+        return _find(self.places, model=FLOOR, variant="", dataset=entry.dataset, protocol=entry.protocol)
 
     def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
         """The systems that are not GIND: by name and dataset, those of the paper's table first."""
@@ -144,7 +143,7 @@ class Item:
         return {
             model if protocol == "honest" else f"{model}, {CHOICES[protocol]}": {
                 dataset: (
-                    next((p for p in there if (p.model, p.protocol, p.dataset) == (model, protocol, dataset)), None),
+                    _find(there, model=model, dataset=dataset, protocol=protocol),
                     table.value(printed.get(model, ""), dataset),
                 )
                 for dataset in _datasets(there, table)
@@ -201,6 +200,6 @@ def _datasets(places: Sequence[Place], table: PaperTable) -> list[str]:
     return [*(name for name in order if name in there), *(name for name in there if name not in order)]
 
 
-def _find(places: Sequence[Place], model: str, printed: str, dataset: str, protocol: str) -> Place | None:
-    wanted = (model, printed, dataset, protocol)
-    return next((p for p in places if (p.model, p.printed, p.dataset, p.protocol) == wanted), None)
+def _find(places: Sequence[Place], **wanted: str) -> Place | None:
+    """The first place whose fields have these values."""
+    return next((place for place in places if all(getattr(place, name) == wanted[name] for name in wanted)), None)
