@@ -161,7 +161,7 @@ class EIGNN(nn.Module):
 
     def _iterative(self, energy: LinearEnergy) -> Tensor:
         # one Newton step solves a quadratic problem, if its linear solve is as accurate as the whole is to be
-        solver = NewtonCG(forcing=max(self.stop.tol / float(energy.smoothness.max()) / 2, 1e-15))
+        solver = NewtonCG(forcing=max(self.stop.aim(energy.X.dtype) / float(energy.smoothness.max()) / 2, 1e-15))
         adjoint = Implicit(Stop(self.stop.tol, 1000))
         z0 = torch.zeros_like(energy.X)
         return fixed_point(energy, z0, solver=solver, stop=self.stop, adjoint=adjoint, inner=energy.inner).value

@@ -45,7 +45,7 @@ def _line(tried: Tried, best: Tried | None) -> str:
     if tried.state == "failed":
         return f"[red]failed[/] {escape(what)}: {escape(tried.error)}"
     pruned = "" if tried.state == "complete" else f", pruned after {tried.splits}"
-    top = "" if best is None else f" (best [green]{best.value:.4f}[/]{pruned})"
+    top = "" if best is None else f" (winner [green]{best.value:.4f}[/]{pruned})"
     return f"validation {tried.value:.4f}{top}  {escape(what)}"
 
 

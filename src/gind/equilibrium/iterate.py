@@ -41,15 +41,15 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
     if at_once is not None:
         return at_once
     z, state, start = z0, solver.init(problem, z0), None
-    progress = _Progress(problem, z0.device)
-    aim, steps = stop.aim(z0.dtype), 0
+    progress, within = _Progress(problem, z0.device), _Within(problem, stop, z0)
+    steps = 0
     while True:
         fz = problem.evaluate(z)
         residual = measure(problem, z, fz, start)
         start = residual.absolute if start is None else start
-        reached = residual.relative <= aim
-        done = reached | progress.stalled(z, residual.absolute, reached)
-        at = Iterate(z, fz, residual.absolute)
+        at, residual = within.follow(Iterate(z, fz, residual.absolute), residual)
+        reached = (residual.relative <= within.aim) | within.left
+        done = reached | progress.stalled(at.z, residual.absolute, reached)
         if not bool(torch.isfinite(residual.absolute).all()):
             status = Status.NONFINITE
         elif bool(done.all()):
@@ -60,10 +60,11 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
             residual = measure(problem, at.z, at.fz, start)
         else:
             z_next, state = solver.step(problem, at, state)
-            z = torch.where(problem.inner.spread(done, z), z, z_next) if bool(done.any()) else z_next
+            z = torch.where(problem.inner.spread(done, z), at.z, z_next) if bool(done.any()) else z_next
             del at, fz, z_next  # so that the map can use their memory
             steps += 1
             continue
+        at, residual = within.end(at, residual)
         with torch.no_grad():
             bound = problem.distance_bound(at.z, residual.absolute)
         status = status_of(residual, status, stop.tol)
@@ -110,13 +111,63 @@ def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Soluti
     rates = solver.rates(problem, z0.device)
     if rates is None:
         return None
-    aimed = dataclasses.replace(stop, tol=stop.aim(z0.dtype))
-    end = energy.descend(z0, Descent(rates, aimed, _Progress.patience), problem.inner)
+    end = energy.descend(z0, Descent(rates, stop, stop.aim(z0.dtype), _Progress.patience), problem.inner)
     if end is None:
         return None
     bound = problem.distance_bound(end.z, end.absolute)
     status = status_of(Measure(end.absolute, end.relative), end.status, stop.tol)
     return Solution(end.z, end.relative, bound, end.steps, status, stop.tol)
+
+
+class _Within:
+    """Where each problem is best within its tolerance, on its way to its aim.
+
+    A step may lose what was reached, and rounding may keep a problem from its aim: after some steps without a better
+    point, and at the end, it goes back.
+    """
+
+    def __init__(self, problem: Problem, stop: Stop, z0: Tensor) -> None:
+        self.problem, self.tol, self.aim = problem, stop.tol, stop.aim(z0.dtype)
+        self.least = torch.full((problem.inner.count,), torch.inf, dtype=torch.float64, device=z0.device)
+        """(problems,) the residual there; infinite if there is none"""
+        self.waited = torch.zeros_like(self.least)
+        self.left = torch.zeros_like(self.least, dtype=torch.bool)
+        """(problems,) those that went back"""
+        self.best: tuple[Iterate, Measure] | None = None
+
+    def follow(self, at: Iterate, residual: Measure) -> tuple[Iterate, Measure]:
+        """Where the problems are, once those that waited too long have gone back."""
+        within = residual.relative <= self.tol
+        if self.best is None and not bool(within.any()):
+            return at, residual
+        under_way = ~(residual.relative <= self.aim) & ~self.left
+        better = under_way & within & (residual.absolute < self.least)
+        self.least = torch.where(better, residual.absolute, self.least)
+        self.waited = torch.where(better, 0.0, self.waited + 1)
+        if bool(better.any()):
+            self.best = (at, residual) if self.best is None else self._choose(better, (at, residual), self.best)
+        late = under_way & (self.waited >= _Progress.patience) & torch.isfinite(self.least)
+        return self._go_back(at, residual, late)
+
+    def end(self, at: Iterate, residual: Measure) -> tuple[Iterate, Measure]:
+        """Where the problems are, once all that were better within their tolerance have gone back."""
+        return self._go_back(at, residual, ~(residual.relative <= self.aim))
+
+    def _go_back(self, at: Iterate, residual: Measure, which: Tensor) -> tuple[Iterate, Measure]:
+        back = which & ~(residual.absolute <= self.least)
+        if self.best is None or not bool(back.any()):
+            return at, residual
+        self.left = self.left | back
+        return self._choose(back, self.best, (at, residual))
+
+    def _choose(
+        self, which: Tensor, one: tuple[Iterate, Measure], other: tuple[Iterate, Measure]
+    ) -> tuple[Iterate, Measure]:
+        """`one` in these problems, `other` in the rest."""
+        rows = self.problem.inner.spread(which, one[0].z)
+        residual = Measure(*(torch.where(which, a, b) for a, b in zip(one[1], other[1], strict=True)))
+        z, fz = (torch.where(rows, a, b) for a, b in ((one[0].z, other[0].z), (one[0].fz, other[0].fz)))
+        return Iterate(z, fz, residual.absolute), residual
 
 
 class _Progress:
@@ -130,7 +181,7 @@ class _Progress:
         self.since = torch.zeros_like(self.best)
 
     def stalled(self, z: Tensor, residual: Tensor, reached: Tensor) -> Tensor:
-        """(problems,) bool; not asked of those that reached their tolerance."""
+        """(problems,) bool; not asked of those that `reached` what they went for."""
         better = residual < self.best
         self.best = torch.where(better, residual, self.best)
         self.since = torch.where(better, 0.0, self.since + 1)

@@ -120,35 +120,38 @@ class Layer:
         z0: Tensor,
         rates: tuple[Tensor, Tensor],
         heavy: tuple[Tensor, Tensor, Tensor] | None,
-        stop: tuple[float, int, int],
+        stop: tuple[float, float, int, int],
         allowance: Callable[[Tensor], Tensor],
     ) -> Ending:
         """x' = z + step (f(z) - z), z' = x' + momentum (x' - x), from z0, as `iterate` does.
 
         `rates` are step and momentum of each problem, `heavy` those to begin with, where momentum is that of z, and how
-        many steps they may bring no new minimum of the residual. `stop` is tolerance, steps and patience. `allowance`
-        gives the size of rounding errors at a point; it is asked where a residual has stopped falling.
+        many steps they may bring no new minimum of the residual. `stop` is tolerance, aim, steps and patience.
+        `allowance` gives the size of rounding errors at a point; it is asked where a residual has stopped falling.
         """
         place, codes = address("flux_tanh", z0.dtype), self._solves.CODES
         kernel = functools.partial(call, "solve", self._solves.descend(place > 0), place, self.arrays)
         z = self.padded(z0.detach(), 1).clone()
         x = z.clone()
-        tol, max_steps, patience = stop
+        tol, aim, max_steps, patience = stop
         count, (first, carried, waits) = len(rates[0]), (*rates, rates[0]) if heavy is None else heavy
         # copies: they change in place where a problem calms down
         step, momentum, *calm = (rate.to(z.dtype, copy=True).numpy() for rate in (first, carried, *rates))
         pace = (step, momentum, torch.full((count,), heavy is not None).numpy(), *calm, waits.contiguous().numpy())
-        rest = (pace, float(tol), torch.finfo(z.dtype).eps)
+        rest = (pace, (tol, aim), torch.finfo(z.dtype).eps)
         absolute, relative, start, best, since, allowed = torch.zeros(6, count, dtype=torch.float64).unbind()
-        done, reached = torch.zeros(2, count, dtype=torch.bool).unbind()
+        done, reached, mark = torch.zeros(3, count, dtype=torch.bool).unbind()
         start.fill_(-1)
         best.fill_(torch.inf)
         allowed.fill_(torch.nan)
         problems = tuple(a.numpy() for a in (absolute, relative, start, best, since, done, reached, allowed))
-        code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems)
+        # where each is best within its tolerance, residuals there, and since when; see `iterate`
+        gap, share, waited = torch.full((3, count), torch.inf, dtype=torch.float64).unbind()
+        kept = tuple(a.numpy() for a in (torch.empty_like(z), gap, share, waited, mark))
+        code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems, kept)
         while codes[code] == "ASK":
             allowed.copy_(allowance(self.narrow(z)))
-            code, steps = kernel(z.numpy(), x.numpy(), *rest, steps, max_steps, patience, problems)
+            code, steps = kernel(z.numpy(), x.numpy(), *rest, steps, max_steps, patience, problems, kept)
         return Ending(self.narrow(z), absolute, relative, steps, codes[code])
 
     def product(self, y: Tensor, u: Tensor) -> Tensor:

@@ -92,6 +92,39 @@ def _measure(z, fz, batch, idle, eps, problems):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
+def _keep(z, batch, tol, aim, patience, problems, kept):
+    """Note where a problem is best within its tolerance; whether one has waited long enough for its aim."""
+    absolute, relative, done = problems[0], problems[1], problems[5]
+    place, gap, share, waited, fresh = kept
+    some = late = False
+    for p in range(len(done)):
+        fresh[p] = not done[p] and relative[p] <= tol and not relative[p] <= aim and absolute[p] < gap[p]
+        waited[p] = 0 if fresh[p] else waited[p] + 1
+        if fresh[p]:
+            gap[p], share[p], some = absolute[p], relative[p], True
+        late = late or (not done[p] and gap[p] < np.inf and waited[p] >= patience)
+    if some:
+        for i in range(len(z)):
+            if fresh[batch[i] if len(batch) else 0]:
+                place[i] = z[i]
+    return late
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
+def _go_back(z, batch, patience, problems, kept):
+    """Problems that were better within their tolerance, for at least so many steps, are there again, and done."""
+    absolute, relative, done, reached = problems[0], problems[1], problems[5], problems[6]
+    place, gap, share, waited, back = kept
+    for p in range(len(done)):
+        back[p] = not reached[p] and gap[p] < np.inf and not absolute[p] <= gap[p] and waited[p] >= patience
+        if back[p]:
+            absolute[p], relative[p], done[p] = gap[p], share[p], True
+    for i in range(len(z)):
+        if back[batch[i] if len(batch) else 0]:
+            z[i] = place[i]
+
+
+@njit(fastmath=FASTMATH, error_model="numpy")
 def _judge(tol, patience, problems):
     """Which problems are done now, and how the whole solve stands: -1 to go on."""
     absolute, relative, _, best, since, done, reached, allowance = problems
@@ -167,7 +200,8 @@ def _forget(z, x, calmed, batch):
 def descend(in_c: bool) -> loops.Kernel:
     """Steps by rates until every problem is done, as `iterate` has it with Nesterov, HeavyBall or Picard."""
 
-    def kernel(address, layer, z, x, rates, tol, eps, steps, max_steps, patience, problems):
+    def kernel(address, layer, z, x, rates, goal, eps, steps, max_steps, patience, problems, kept):
+        tol, aim = goal
         panels, transposed, C, s, before, after, mask, ptr, head, weight, batch = layer
         start, since, done = problems[2], problems[4], problems[5]
         fz, y, flux = np.empty_like(z), np.empty_like(C), np.empty_like(C)
@@ -185,12 +219,19 @@ def descend(in_c: bool) -> loops.Kernel:
             for p in range(len(start)):
                 if start[p] < 0:
                     start[p] = problems[0][p]
-            state = _judge(tol, patience, problems)
-            if state >= 0:
+            state = _judge(aim, patience, problems)
+            if state == ASK:
                 return state, steps
-            if steps == max_steps:
+            if _keep(z, batch, tol, aim, patience, problems, kept):
+                _go_back(z, batch, patience, problems, kept)
+                state = STALLED if done.all() else state
+            if state < 0 and steps == max_steps:
+                _rest(done, batch, idle, resting)
                 _measure(z, fz, batch, idle, eps, problems)  # the first residual is known now
-                return MAX_STEPS, steps
+                state = MAX_STEPS
+            if state >= 0:
+                _go_back(z, batch, 0, problems, kept)
+                return state, steps
             _rest(done, batch, idle, resting)
             if _calm(since, rates, calmed):
                 _forget(z, x, calmed, batch)

@@ -34,12 +34,13 @@ def write_trials(path: Path, search: Search, tried: Sequence[Tried]) -> None:
     """All trials by number."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "state", "validation", "loss", "splits", "default", *search.space, "error"])
+    writer.writerow(["trial", "state", "validation", "loss", "by_split", "default", *search.space, "error"])
     for each in tried:
         numbers = ["" if number is None else f"{number:.6f}" for number in (each.value, each.loss)]
         values = [_cell(each.values.get(key, "")) for key in search.space]
         default = "yes" if each.default else "no"
-        writer.writerow([each.number, each.state, *numbers, each.splits, default, *values, each.error])
+        by_split = " ".join(f"{number:.6f}" for number in each.by_split)
+        writer.writerow([each.number, each.state, *numbers, by_split, default, *values, each.error])
     with write_atomically(path) as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")
 
