@@ -83,6 +83,33 @@ def test_a_residual_that_rises_for_a_while_is_given_time() -> None:
     assert solution.steps == 5
 
 
+@pytest.mark.parametrize("max_steps", [1, 2, 5, 30])
+def test_within_is_of_the_relative_residual(max_steps: int) -> None:
+    """The absolute one falls further, but so does f(z)."""
+
+    def shrinking(z: Tensor) -> Tensor:
+        return torch.stack([torch.zeros_like(z[0]), z[1]])
+
+    path = ([0.0009995, 1.0], [0.00099, 0.9])
+    start, stop = torch.full((2, 1), 3.0), Stop(1e-3, max_steps)
+    solution = fixed_point(shrinking, start, solver=Scripted(path), stop=stop, throw="ignore")
+    assert solution.status is Status.CONVERGED
+    assert float(solution.residual) == pytest.approx(0.0009995, rel=1e-4)
+
+
+def test_rounding_noise_is_not_chased_for_long() -> None:
+    falling = [[BETWEEN - 1.2e-7 * number] for number in range(4) for _ in range(6)]
+    solution = scripted([*falling, [1.5]])
+    assert solution.status is Status.CONVERGED
+    assert solution.steps == 11
+
+
+def test_a_problem_that_breaks_down_goes_back_and_the_others_go_on() -> None:
+    solution = scripted([[BETWEEN, 2.0], [float("nan"), 1.5], [7.0, BELOW]])
+    assert solution.status is Status.CONVERGED
+    assert solution.value[:, 0].tolist() == pytest.approx([BETWEEN, BELOW], abs=1e-7)
+
+
 def test_steps_that_end_between_aim_and_tolerance_have_converged() -> None:
     solution = scripted([[BETWEEN]], max_steps=1)
     assert solution.status is Status.CONVERGED
@@ -95,9 +122,10 @@ def test_one_problem_goes_back_while_the_others_go_on() -> None:
     assert solution.steps == 11
 
 
-def test_steps_recorded_for_a_gradient_go_back_too() -> None:
+@pytest.mark.parametrize("after", [1.5, float("inf")])
+def test_steps_recorded_for_a_gradient_go_back_too(after: float) -> None:
     scale = torch.tensor(1.0, requires_grad=True)
-    path = ([1.5], [BETWEEN], [1.5])
+    path = ([1.5], [BETWEEN], [after])
 
     class Scaled(Scripted):
         def step(self, problem: Problem, at: Iterate, state: Any) -> tuple[Tensor, Any]:

@@ -47,7 +47,7 @@ def iterate(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Solutio
         fz = problem.evaluate(z)
         residual = measure(problem, z, fz, start)
         start = residual.absolute if start is None else start
-        at, residual = within.follow(Iterate(z, fz, residual.absolute), residual)
+        at, residual = within.follow(Iterate(z, fz, residual.absolute), residual, steps)
         reached = (residual.relative <= within.aim) | within.left
         done = reached | progress.stalled(at.z, residual.absolute, reached)
         if not bool(torch.isfinite(residual.absolute).all()):
@@ -122,48 +122,52 @@ def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Soluti
 class _Within:
     """Where each problem is best within its tolerance, on its way to its aim.
 
-    A step may lose what was reached, and rounding may keep a problem from its aim: after some steps without a better
-    point, and at the end, it goes back.
+    A step may lose what was reached, and rounding may keep a problem from its aim: some steps after it came within, and
+    at the end, it goes back.
     """
 
     def __init__(self, problem: Problem, stop: Stop, z0: Tensor) -> None:
         self.problem, self.tol, self.aim = problem, stop.tol, stop.aim(z0.dtype)
         self.least = torch.full((problem.inner.count,), torch.inf, dtype=torch.float64, device=z0.device)
-        """(problems,) the residual there; infinite if there is none"""
-        self.waited = torch.zeros_like(self.least)
+        """(problems,) the relative residual there; infinite if there is none"""
+        self.entered = torch.zeros_like(self.least)
+        """(problems,) the step at which it came within"""
         self.left = torch.zeros_like(self.least, dtype=torch.bool)
         """(problems,) those that went back"""
         self.best: tuple[Iterate, Measure] | None = None
 
-    def follow(self, at: Iterate, residual: Measure) -> tuple[Iterate, Measure]:
-        """Where the problems are, once those that waited too long have gone back."""
+    def follow(self, at: Iterate, residual: Measure, steps: int) -> tuple[Iterate, Measure]:
+        """Where the problems are, once those that took too long, or broke down, have gone back."""
         within = residual.relative <= self.tol
         if self.best is None and not bool(within.any()):
             return at, residual
         under_way = ~(residual.relative <= self.aim) & ~self.left
-        better = under_way & within & (residual.absolute < self.least)
-        self.least = torch.where(better, residual.absolute, self.least)
-        self.waited = torch.where(better, 0.0, self.waited + 1)
+        better = under_way & within & (residual.relative < self.least)
+        self.entered = torch.where(better & torch.isinf(self.least), float(steps), self.entered)
+        self.least = torch.where(better, residual.relative, self.least)
         if bool(better.any()):
             self.best = (at, residual) if self.best is None else self._choose(better, (at, residual), self.best)
-        late = under_way & (self.waited >= _Progress.patience) & torch.isfinite(self.least)
-        return self._go_back(at, residual, late)
+        late = (steps - self.entered >= _Progress.patience) | ~torch.isfinite(residual.absolute)
+        return self._go_back(at, residual, under_way & late)
 
     def end(self, at: Iterate, residual: Measure) -> tuple[Iterate, Measure]:
         """Where the problems are, once all that were better within their tolerance have gone back."""
         return self._go_back(at, residual, ~(residual.relative <= self.aim))
 
     def _go_back(self, at: Iterate, residual: Measure, which: Tensor) -> tuple[Iterate, Measure]:
-        back = which & ~(residual.absolute <= self.least)
+        which = which & torch.isfinite(self.least)
+        self.left = self.left | which
+        back = which & ~(residual.relative <= self.least)
         if self.best is None or not bool(back.any()):
             return at, residual
-        self.left = self.left | back
         return self._choose(back, self.best, (at, residual))
 
     def _choose(
         self, which: Tensor, one: tuple[Iterate, Measure], other: tuple[Iterate, Measure]
     ) -> tuple[Iterate, Measure]:
         """`one` in these problems, `other` in the rest."""
+        if bool(which.all()):  # also: no gradient through numbers that are not finite
+            return one
         rows = self.problem.inner.spread(which, one[0].z)
         residual = Measure(*(torch.where(which, a, b) for a, b in zip(one[1], other[1], strict=True)))
         z, fz = (torch.where(rows, a, b) for a, b in ((one[0].z, other[0].z), (one[0].fz, other[0].fz)))

@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, final
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -140,14 +141,14 @@ class Layer:
         pace = (step, momentum, torch.full((count,), heavy is not None).numpy(), *calm, waits.contiguous().numpy())
         rest = (pace, (tol, aim), torch.finfo(z.dtype).eps)
         absolute, relative, start, best, since, allowed = torch.zeros(6, count, dtype=torch.float64).unbind()
-        done, reached, mark = torch.zeros(3, count, dtype=torch.bool).unbind()
+        done, reached = torch.zeros(2, count, dtype=torch.bool).unbind()
         start.fill_(-1)
         best.fill_(torch.inf)
         allowed.fill_(torch.nan)
         problems = tuple(a.numpy() for a in (absolute, relative, start, best, since, done, reached, allowed))
-        # where each is best within its tolerance, residuals there, and since when; see `iterate`
-        gap, share, waited = torch.full((3, count), torch.inf, dtype=torch.float64).unbind()
-        kept = tuple(a.numpy() for a in (torch.empty_like(z), gap, share, waited, mark))
+        # where each is best within its tolerance, its residuals there, and when it came within; see `iterate`
+        gap, share = np.full((2, count), np.inf)
+        kept = (np.empty_like(z.numpy()), gap, share, np.zeros(count, np.int64), np.zeros(count, np.bool_))
         code, steps = kernel(z.numpy(), x.numpy(), *rest, 0, max_steps, patience, problems, kept)
         while codes[code] == "ASK":
             allowed.copy_(allowance(self.narrow(z)))

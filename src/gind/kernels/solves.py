@@ -92,35 +92,41 @@ def _measure(z, fz, batch, idle, eps, problems):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _keep(z, batch, tol, aim, patience, problems, kept):
-    """Note where a problem is best within its tolerance; whether one has waited long enough for its aim."""
+def _keep(z, batch, tol, aim, steps, patience, problems, kept):
+    """Where each problem is best within its tolerance; those that are there for long, or broke down, go back."""
     absolute, relative, done = problems[0], problems[1], problems[5]
-    place, gap, share, waited, fresh = kept
-    some = late = False
+    place, gap, share, entered, mark = kept
+    better = late = False
     for p in range(len(done)):
-        fresh[p] = not done[p] and relative[p] <= tol and not relative[p] <= aim and absolute[p] < gap[p]
-        waited[p] = 0 if fresh[p] else waited[p] + 1
-        if fresh[p]:
-            gap[p], share[p], some = absolute[p], relative[p], True
-        late = late or (not done[p] and gap[p] < np.inf and waited[p] >= patience)
-    if some:
+        mark[p] = not done[p] and relative[p] <= tol and not relative[p] <= aim and relative[p] < share[p]
+        if mark[p]:
+            entered[p] = steps if share[p] == np.inf else entered[p]
+            gap[p], share[p], better = absolute[p], relative[p], True
+        waited = steps - entered[p] >= patience or not math.isfinite(absolute[p])
+        late = late or (not done[p] and share[p] < np.inf and not relative[p] <= aim and waited)
+    if better:
         for i in range(len(z)):
-            if fresh[batch[i] if len(batch) else 0]:
+            if mark[batch[i] if len(batch) else 0]:
                 place[i] = z[i]
-    return late
+    if late:
+        _go_back(z, batch, aim, steps, patience, problems, kept)
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _go_back(z, batch, patience, problems, kept):
-    """Problems that were better within their tolerance, for at least so many steps, are there again, and done."""
-    absolute, relative, done, reached = problems[0], problems[1], problems[5], problems[6]
-    place, gap, share, waited, back = kept
+def _go_back(z, batch, aim, steps, patience, problems, kept):
+    """Problems that are there for so many steps, or broke down, are where they were best, and done."""
+    absolute, relative, done = problems[0], problems[1], problems[5]
+    place, gap, share, entered, mark = kept
     for p in range(len(done)):
-        back[p] = not reached[p] and gap[p] < np.inf and not absolute[p] <= gap[p] and waited[p] >= patience
-        if back[p]:
-            absolute[p], relative[p], done[p] = gap[p], share[p], True
+        waited = steps - entered[p] >= patience or not math.isfinite(absolute[p])
+        mark[p] = share[p] < np.inf and not relative[p] <= aim and waited
+        if mark[p]:
+            done[p] = True
+            mark[p] = not relative[p] <= share[p]
+        if mark[p]:
+            absolute[p], relative[p] = gap[p], share[p]
     for i in range(len(z)):
-        if back[batch[i] if len(batch) else 0]:
+        if mark[batch[i] if len(batch) else 0]:
             z[i] = place[i]
 
 
@@ -219,18 +225,15 @@ def descend(in_c: bool) -> loops.Kernel:
             for p in range(len(start)):
                 if start[p] < 0:
                     start[p] = problems[0][p]
+            _keep(z, batch, tol, aim, steps, patience, problems, kept)
             state = _judge(aim, patience, problems)
-            if state == ASK:
-                return state, steps
-            if _keep(z, batch, tol, aim, patience, problems, kept):
-                _go_back(z, batch, patience, problems, kept)
-                state = STALLED if done.all() else state
             if state < 0 and steps == max_steps:
                 _rest(done, batch, idle, resting)
                 _measure(z, fz, batch, idle, eps, problems)  # the first residual is known now
                 state = MAX_STEPS
             if state >= 0:
-                _go_back(z, batch, 0, problems, kept)
+                if state != ASK:
+                    _go_back(z, batch, aim, steps, 0, problems, kept)
                 return state, steps
             _rest(done, batch, idle, resting)
             if _calm(since, rates, calmed):
