@@ -55,7 +55,7 @@ def descend(layer: Layer, fn: DiffusionEnergy, z0: Tensor, descent: Descent, inn
     """See `Energy.descend`."""
     if not _fits(z0, fn.K, inner, fn.graph):
         return None
-    stop = (float(descent.stop.tol), float(descent.aim), descent.stop.max_steps, descent.patience)
+    stop = (float(descent.stop.tol), descent.stop.aim(z0.dtype), descent.stop.max_steps, descent.patience)
     rates = descent.rates
     end = layer.descend(z0, (rates.step, rates.momentum), rates.heavy, stop, fn.rounding)
     return Descended(end.z, end.absolute, end.relative, end.steps, Status[end.status])

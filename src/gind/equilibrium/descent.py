@@ -33,8 +33,6 @@ class Descent(NamedTuple):
 
     rates: Rates
     stop: Stop
-    aim: float
-    """see `Stop.aim`"""
     patience: int
     """steps without a new minimum of the residual before it is compared with the rounding errors"""
 

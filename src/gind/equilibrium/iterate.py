@@ -111,7 +111,7 @@ def _descend(problem: Problem, z0: Tensor, solver: Solver, stop: Stop) -> Soluti
     rates = solver.rates(problem, z0.device)
     if rates is None:
         return None
-    end = energy.descend(z0, Descent(rates, stop, stop.aim(z0.dtype), _Progress.patience), problem.inner)
+    end = energy.descend(z0, Descent(rates, stop, _Progress.patience), problem.inner)
     if end is None:
         return None
     bound = problem.distance_bound(end.z, end.absolute)

@@ -92,42 +92,39 @@ def _measure(z, fz, batch, idle, eps, problems):
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
-def _keep(z, batch, tol, aim, steps, patience, problems, kept):
-    """Where each problem is best within its tolerance; those that are there for long, or broke down, go back."""
+def _keep(z, batch, tol, aim, steps, problems, kept):
+    """Note where each problem is best within its tolerance."""
     absolute, relative, done = problems[0], problems[1], problems[5]
     place, gap, share, entered, mark = kept
-    better = late = False
+    some = False
     for p in range(len(done)):
         mark[p] = not done[p] and relative[p] <= tol and not relative[p] <= aim and relative[p] < share[p]
         if mark[p]:
             entered[p] = steps if share[p] == np.inf else entered[p]
-            gap[p], share[p], better = absolute[p], relative[p], True
-        waited = steps - entered[p] >= patience or not math.isfinite(absolute[p])
-        late = late or (not done[p] and share[p] < np.inf and not relative[p] <= aim and waited)
-    if better:
+            gap[p], share[p], some = absolute[p], relative[p], True
+    if some:
         for i in range(len(z)):
             if mark[batch[i] if len(batch) else 0]:
                 place[i] = z[i]
-    if late:
-        _go_back(z, batch, aim, steps, patience, problems, kept)
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
 def _go_back(z, batch, aim, steps, patience, problems, kept):
-    """Problems that are there for so many steps, or broke down, are where they were best, and done."""
+    """Problems that came within so many steps ago, or broke down since, are where they were best, and done."""
     absolute, relative, done = problems[0], problems[1], problems[5]
     place, gap, share, entered, mark = kept
+    some = False
     for p in range(len(done)):
-        waited = steps - entered[p] >= patience or not math.isfinite(absolute[p])
-        mark[p] = share[p] < np.inf and not relative[p] <= aim and waited
+        late = steps - entered[p] >= patience or not math.isfinite(absolute[p])
+        late = late and share[p] < np.inf and not relative[p] <= aim
+        done[p] = done[p] or late
+        mark[p] = late and not relative[p] <= share[p]
         if mark[p]:
-            done[p] = True
-            mark[p] = not relative[p] <= share[p]
-        if mark[p]:
-            absolute[p], relative[p] = gap[p], share[p]
-    for i in range(len(z)):
-        if mark[batch[i] if len(batch) else 0]:
-            z[i] = place[i]
+            absolute[p], relative[p], some = gap[p], share[p], True
+    if some:
+        for i in range(len(z)):
+            if mark[batch[i] if len(batch) else 0]:
+                z[i] = place[i]
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -225,7 +222,8 @@ def descend(in_c: bool) -> loops.Kernel:
             for p in range(len(start)):
                 if start[p] < 0:
                     start[p] = problems[0][p]
-            _keep(z, batch, tol, aim, steps, patience, problems, kept)
+            _keep(z, batch, tol, aim, steps, problems, kept)
+            _go_back(z, batch, aim, steps, patience, problems, kept)
             state = _judge(aim, patience, problems)
             if state < 0 and steps == max_steps:
                 _rest(done, batch, idle, resting)
