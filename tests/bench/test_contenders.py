@@ -1,5 +1,6 @@
 """Generated graphs have the sizes asked for, and all that is compared computes the same."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from gind.bench.memory import peak_bytes
 from gind.bench.published import PUBLISHED, store
 from gind.bench.shapes import make_dataset
 from gind.experiments.setup import build_model
-from gind.kernels import cpu, onecall
+from gind.kernels import implementation, onecall
 from gind.train import FitOptions, implicit_parameters
 
 TEXAS = CaseRequest("texas", True, 16)
@@ -59,9 +60,12 @@ def test_the_reference_runs_no_fused_kernel(measure: str, monkeypatch: pytest.Mo
         raise AssertionError("a fused kernel was called")
 
     case = TEXAS.open()
+    serving = importlib.import_module(implementation())
     for name in ("flux", "flux_jvp", "flux_secant", "flux_curve", "flux_vjp"):
-        monkeypatch.setattr(cpu, name, refuse)
+        monkeypatch.setattr(serving, name, refuse)
     monkeypatch.setattr(onecall.Layer, "__init__", refuse)
+    with pytest.raises(AssertionError, match="a fused kernel was called"):
+        once(MEASURES["iteration"](case)[0])
     for contender in MEASURES[measure](case):
         if contender.kernels is reference_kernels:
             once(contender)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import gind
+from gind.graph import Scaling
 
 
 def problem(n: int = 30, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -94,6 +95,23 @@ def test_a_convolution_in_a_users_model_is_certified() -> None:
     certified = gind.certify_model(net, lambda: conv(x, edges))
     assert certified is not None
     assert certified.proven
+    assert len(certified.layers) == 1
+
+
+@pytest.mark.parametrize("asked", [{}, {"return_solution": True}], ids=["output", "solution"])
+@pytest.mark.parametrize("named", [False, True], ids=["by place", "by name"])
+def test_a_layer_is_certified_however_it_is_called(asked: dict[str, bool], named: bool) -> None:
+    x, edges = problem()
+    graph = gind.Graph.from_edge_index(edges, len(x))
+    layer = gind.Diffusion(5)
+    arguments: tuple[Any, ...] = () if named else (x, graph)
+    names: dict[str, Any] = {"graph": graph, "b": x} if named else {}
+    certified = gind.certify_model(layer, lambda: layer(*arguments, **names, **asked))
+    assert certified is not None
+    _, solution = layer(x, graph, return_solution=True)
+    (seen,) = certified.layers
+    assert torch.equal(seen.distance, gind.certificate(layer, x, graph, solution).distance)
+    assert not layer._forward_hooks, "it listens no longer"
 
 
 @pytest.mark.parametrize("scaling", [gind.Symmetric(), gind.Row()], ids=repr)
@@ -121,14 +139,65 @@ def test_proven_labels_are_those_of_the_exact_equilibrium(
         assert not proven.all(), "while a poor one cannot"
 
 
-def test_the_margin_is_the_formula() -> None:
-    """One node, no edges: Z = 0 exactly, so the certificate's distance is 0 and every strict winner is proven."""
+def nearly_proven(scaling: Scaling, norm: bool | str, factor: float, head: nn.Linear) -> Tensor:
+    """What is proven where the margin of label 0 over label 1 is `factor` times what the formula asks for.
+
+    K = 0, so the exact equilibrium is 0 on any graph and a point z is off by ‖z‖.
+    """
+    torch.manual_seed(0)
+    _, edges = problem(40)
+    graph = gind.Graph.from_edge_index(edges, 40)
+    options: dict[str, Any] = {"scaling": scaling, "output_norm": norm, "stop": gind.Stop(1e-6, 0), "throw": "ignore"}
+    layer = gind.Diffusion(8, **options).double()
+    nn.init.zeros_(layer.K)
+    z = torch.randn(40, 8, dtype=torch.float64)
+    s = scaling.vector(graph).double() if scaling.row else torch.ones(40, dtype=torch.float64)
+    delta = s * z.norm()
+    w, c = (head.weight[0] - head.weight[1]).detach(), float((head.bias[0] - head.bias[1]).detach())
+    if norm:  # out = t w/‖w‖², so its scores differ by t and its root mean square is t/(‖w‖√h)
+        length, root = float(w.norm()), math.sqrt(8)
+        t = factor * (length + abs(c) / root) * delta / (1 + c / (length * root))
+    else:
+        t = factor * w.norm() * delta - c
+    b = t[:, None] * w / w.square().sum() - s[:, None] * z
+    _, solution = layer(b, graph, z0=z, return_solution=True)
+    assert torch.equal(solution.value, z), "no step was made"
+    return gind.proven_labels(layer, head, b, graph, solution)
+
+
+@pytest.mark.parametrize("scaling", [gind.Symmetric(), gind.Row()], ids=repr)
+@pytest.mark.parametrize("norm", [False, "node"])
+@pytest.mark.parametrize("bias", [-0.3, 0.0, 0.3])
+def test_a_label_is_proven_from_the_margin_of_the_formula_on(scaling: Scaling, norm: bool | str, bias: float) -> None:
+    head = nn.Linear(8, 2).double()
+    with torch.no_grad():
+        head.bias.copy_(torch.tensor([bias, 0.0]))
+    assert nearly_proven(scaling, norm, 1.001, head).all()
+    assert not nearly_proven(scaling, norm, 0.999, head).any()
+
+
+def test_the_margin_over_a_label_with_nearly_the_same_weights_is_exact() -> None:
+    """Among many labels, where distances of rows by way of products of rows would be rounding alone."""
+    head = nn.Linear(8, 40).double()
+    with torch.no_grad():
+        head.bias.zero_()
+        head.bias[2:] = -100.0  # no rivals
+        head.weight[2:] = head.weight[0]
+        head.weight[1] = head.weight[0] + 1e-8 * torch.randn(8, dtype=torch.float64)
+    assert nearly_proven(gind.Symmetric(), False, 1.001, head).all()
+    assert not nearly_proven(gind.Symmetric(), False, 0.999, head).any()
+
+
+def test_without_edges_every_strict_winner_is_proven() -> None:
+    """Z = 0 exactly, so the certificate's distance is 0."""
     graph = gind.Graph.from_edge_index(torch.empty(2, 0, dtype=torch.long), 3)
     layer, head = gind.Diffusion(2), nn.Linear(2, 2, bias=False)
     head.weight.data = torch.eye(2)
     b = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
     _, solution = layer(b, graph, return_solution=True)
     assert gind.proven_labels(layer, head, b, graph, solution).tolist() == [True, True, False]
+    said = torch.tensor([0, 0, 0])
+    assert gind.proven_labels(layer, head, b, graph, solution, said).tolist() == [True, False, False]
 
 
 def test_an_output_normalized_by_graph_proves_nothing() -> None:

@@ -13,8 +13,12 @@ from gind.graph import Graph
 __all__ = ["proven_labels"]
 
 
-def proven_labels(layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, solution: Solution) -> Tensor:
+def proven_labels(
+    layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, solution: Solution, labels: Tensor | None = None
+) -> Tensor:
     """(n,) bool: whether no exact equilibrium could give node i another label, for scores W out_i + c.
+
+    With `labels` (n,), what some other pass predicted, whether that is the label which is proven.
 
     out_i is off by at most δ_i = s_i ‖Z - Z*‖ (s_i = 1 unless the scaling is of rows), and ‖Z - Z*‖ is bounded by the
     certificate. So the label a of the largest score is proven if for every other label k
@@ -38,7 +42,8 @@ def proven_labels(layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, so
         delta = s * delta if row else delta
         W = head.weight.detach().double()
         c = W.new_zeros(len(W)) if head.bias is None else head.bias.detach().double()
-        distances = torch.cdist(W, W)
+        # not by way of W Wᵀ, where the distance of near rows drowns in rounding
+        distances = torch.cdist(W, W, compute_mode="donot_use_mm_for_euclid_dist")
         size = torch.ones_like(s)
         if layer.output_norm:
             size = torch.linalg.vector_norm(out, dim=1) / math.sqrt(out.shape[1])
@@ -48,4 +53,5 @@ def proven_labels(layer: Diffusion, head: nn.Linear, b: Tensor, graph: Graph, so
         spread = distances[label] * delta[:, None]
         margin = best[:, None] - scores - spread
         # a label is no rival of itself
-        return margin.scatter(1, label[:, None], 1.0).amin(dim=1) > 0
+        proven = margin.scatter(1, label[:, None], 1.0).amin(dim=1) > 0
+        return proven if labels is None else proven & (labels == label)

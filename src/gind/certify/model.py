@@ -1,10 +1,12 @@
 """Certificates of all implicit layers of a model in one forward pass."""
 
+import contextlib
 import dataclasses
+import inspect
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -41,30 +43,22 @@ class ModelCertificate:
 def certify_model(model: nn.Module, forward: Callable[[], Any]) -> ModelCertificate | None:
     """Run `forward`, a call of the model, in evaluation mode and certify what its implicit layers returned.
 
-    None if nothing in the model is solved. A layer with an energy is certified in float64; any other equilibrium shows
-    residual and bound as its solver measured them, the bound infinite if nothing is known about the map.
+    None if nothing in the model is solved. A layer with an energy is certified in float64, however it is called; any
+    other equilibrium shows residual and bound as its solver measured them, the bound infinite if nothing is known about
+    the map.
     """
-    seen: list[tuple[Diffusion, Tensor, Graph, Solution]] = []
-
-    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        if isinstance(layer, Diffusion) and layer.has_energy and isinstance(output, tuple):
-            seen.append((layer, inputs[0], inputs[1], output[1]))
-
     training = model.training
     model.eval()
-    hooks = [layer.register_forward_hook(note) for layer in model.modules() if isinstance(layer, Diffusion)]
     try:
-        with torch.no_grad(), watch() as solutions, warnings.catch_warnings():
+        with torch.no_grad(), watch() as solutions, _answers(model, solutions) as answers, warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             forward()
     finally:
-        for hook in hooks:
-            hook.remove()
         model.train(training)
     if not solutions:
         return None
-    certified = {id(solution) for *_, solution in seen}
-    layers = tuple(certificate(layer, b, graph, solution) for layer, b, graph, solution in seen)
+    certified = {id(answer.solution) for answer in answers}
+    layers = tuple(certificate(*answer) for answer in answers)
     others = [solution for solution in solutions if id(solution) not in certified]
     return ModelCertificate(
         residual=_worst([c.residual for c in layers] + [s.residual for s in others]),
@@ -73,6 +67,32 @@ def certify_model(model: nn.Module, forward: Callable[[], Any]) -> ModelCertific
         reached=all(c.holds for c in layers) and all(s.converged for s in others),
         layers=layers,
     )
+
+
+class _Answer(NamedTuple):
+    layer: Diffusion
+    b: Tensor
+    graph: Graph
+    solution: Solution
+
+
+@contextlib.contextmanager
+def _answers(model: nn.Module, solutions: list[Solution]) -> Iterator[list[_Answer]]:
+    """What layers with an energy were asked and what they answered, the last of `solutions` when they return."""
+    answers: list[_Answer] = []
+
+    def note(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        if isinstance(layer, Diffusion) and layer.has_energy:
+            asked = inspect.signature(layer.forward).bind(*inputs, **named).arguments
+            answers.append(_Answer(layer, asked["b"], asked["graph"], solutions[-1]))
+
+    layers = [layer for layer in model.modules() if isinstance(layer, Diffusion)]
+    hooks = [layer.register_forward_hook(note, with_kwargs=True) for layer in layers]
+    try:
+        yield answers
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _worst(values: list[Tensor]) -> float:

@@ -35,6 +35,8 @@ class Predictions:
     classes: tuple[str, ...]
     probabilities: Tensor
     """(rows, classes): of one class each, or for task "multilabel" of every label"""
+    labels: Tensor
+    """(rows,) the class of the highest score"""
     multilabel: bool
     certificate: ModelCertificate | None
     proven: Tensor | None
@@ -77,13 +79,14 @@ def predict_run(artefact: Artefact, dataset: Dataset) -> Predictions:
     scores = torch.cat(passed)
     multilabel = dataset.task == "multilabel"
     probabilities = scores.sigmoid() if multilabel else scores.softmax(dim=1)
+    labels = scores.argmax(dim=1)
     ids = dataset.node_ids or tuple(map(str, range(len(scores))))
-    proven = None if dataset.task != "node" else _proven(artefact.model, parts[0])
-    return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, multilabel, certificate, proven)
+    proven = None if dataset.task != "node" else _proven(artefact.model, parts[0], labels)
+    return Predictions(ids, tuple(artefact.trained["classes"]), probabilities, labels, multilabel, certificate, proven)
 
 
-def _proven(model: nn.Module, part: Part) -> Tensor | None:
-    """Which labels of one graph are proven: for one implicit layer with a linear head."""
+def _proven(model: nn.Module, part: Part, labels: Tensor) -> Tensor | None:
+    """Which of these labels of one graph are proven: for one implicit layer with a linear head."""
     if not isinstance(model, GIND) or len(model.layers) != 1 or model.between != "none" or model.readout != "last":
         return None
     layer, linear = model.layers[0], [m for m in model.head.modules() if isinstance(m, nn.Linear)]
@@ -96,7 +99,7 @@ def _proven(model: nn.Module, part: Part) -> Tensor | None:
         )
         b = encode(part.data.x, model.encoder)
         _, solution = layer(b, graph, return_solution=True)
-    return proven_labels(layer, linear[0], b, graph, solution)
+    return proven_labels(layer, linear[0], b, graph, solution, labels)
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
@@ -114,7 +117,7 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
         if predictions.multilabel:
             chosen = " ".join(label for label, p in zip(predictions.classes, row, strict=True) if p > 0.5)
         else:
-            chosen = predictions.classes[max(range(len(row)), key=row.__getitem__)]
+            chosen = predictions.classes[int(predictions.labels[number])]
         writer.writerow([name, chosen, *(f"{p:.6f}" for p in row), *proof, *proven[number : number + 1]])
     with write_atomically(path) as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")
