@@ -125,7 +125,7 @@ def test_values_of_a_key_are_points_of_a_curve(tmp_path: Path) -> None:
     assert [place.variant for place in levels(item)] == [""]
     page = item_page(item, {})
     assert "| 2 | 50.00 |\n| 4 | missing |\n| 16 | 50.00 |\n| exact gradient | 87.50 |" in page
-    assert "| 2 | 2.0 |\n| 4 | missing |\n| 16 | 16.0 |" in page
+    assert "| 2 | 200 |\n| 4 | missing |\n| 16 | 1600 |" in page, "ms per epoch: a report has ten epochs"
     figure = draw(item)
     assert figure is not None
     (accuracy, _) = figure.axes
@@ -134,14 +134,17 @@ def test_values_of_a_key_are_points_of_a_curve(tmp_path: Path) -> None:
 
 def test_times_in_turns_have_ratios(tmp_path: Path) -> None:
     cells = [Cell("pubmed", model, 0) for model in ("gind", "gind-published", "ignn")]
-    for cell, seconds in zip(cells[:2], (30.0, 40.0), strict=True):
+    wide = Cell("pubmed", "gind", 0, 0, (("hidden", 256),), variant="wide")
+    for cell, seconds in zip([*cells[:2], wide], (30.0, 40.0, 50.0), strict=True):
         timing = {"preprocessing": 10.0, "training": seconds - 10}
         write_report(tmp_path, cell, sheet="training-time", timing=timing, training={"epochs": 500})
+    cells.append(wide)
     page = item_page(item_of("training-time", tmp_path, *cells), {})
-    assert "| gind |  |  |  |  | 10.0 | 20.0 | 30.0 | 0.75 |" in page
-    assert "| gind-published | 0 | 47.31 | 47.31 | 1.00 | 10.0 | 30.0 | 40.0 | 1.00 |" in page
-    assert "| ignn | 0 | 83.67 | 83.67 | 1.77 | missing |  |  |  |" in page
-    assert "| cgs | 0 | 118.65 | 118.65 | 2.51 |  |  |  |  |" in page
+    assert "| gind |  |  |  |  | 32 | 10.0 | 20.0 | 30.0 | 0.75 |" in page
+    assert "| gind+wide |  |  |  |  | 256 | 10.0 | 40.0 | 50.0 | 1.25 |" in page
+    assert "| gind-published | 0 | 47.31 | 47.31 | 1.00 | 32 | 10.0 | 30.0 | 40.0 | 1.00 |" in page
+    assert "| ignn | 0 | 83.67 | 83.67 | 1.77 |  | missing |  |  |  |" in page
+    assert "| cgs | 0 | 118.65 | 118.65 | 2.51 |  |  |  |  |  |" in page
 
 
 def test_times_of_fewer_epochs_count_as_those_of_the_paper(tmp_path: Path) -> None:
@@ -153,6 +156,24 @@ def test_times_of_fewer_epochs_count_as_those_of_the_paper(tmp_path: Path) -> No
     assert "| 10.0 | 100.0 | 110.0 | 0.69 |" in page
     assert "| 10.0 | 150.0 | 160.0 | 1.00 |" in page
     assert "Training is of 500 epochs, as in the paper; here 100 ran, and their mean counts 500 times." in page
+
+
+def test_a_difference_waits_for_all_runs(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split) for split in (0, 1)]
+    write_report(tmp_path, cells[0], sheet="heterophilic", test=0.5)
+    assert "| texas | 86.22 ± 5.19 |  |  | 50.00 (1/2) |  |" in item_page(item_of("heterophilic", tmp_path, *cells), {})
+    write_report(tmp_path, cells[1], sheet="heterophilic", test=0.5)
+    page = item_page(item_of("heterophilic", tmp_path, *cells), {})
+    assert "| texas | 86.22 ± 5.19 |  |  | 50.00 ± 0.00 | -36.22 |" in page
+
+
+def test_one_slow_run_does_not_count(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split) for split in range(3)]
+    for cell, seconds, epochs in zip(cells, (1.0, 900.0, 2.0), (10, 10, 40), strict=True):
+        write_report(tmp_path, cell, sheet="heterophilic", seconds=seconds, training={"epochs": epochs})
+    row = item_of("heterophilic", tmp_path, *cells).places[0].row
+    assert row is not None
+    assert (row.seconds_per_run, row.seconds_per_epoch) == (2.0, 0.1)
 
 
 def test_without_any_run_all_is_missing_and_nothing_is_drawn(tmp_path: Path) -> None:

@@ -72,7 +72,21 @@ def test_verbs_agree_with_their_counts(tmp_path: Path, there: int, words: str) -
         write_report(tmp_path, cell, test=0.1 if cell.model == "gcn" else 0.6162)
     text = page(sheet_of(*cells), tmp_path)
     assert words in text
-    assert "1 is more than 2 points below it" in text
+
+
+def test_cells_with_few_runs_are_not_counted(tmp_path: Path) -> None:
+    cells = [Cell("texas", model, split) for model in ("gcn", "gat") for split in range(10)]
+    for cell in cells[:-1]:
+        write_report(tmp_path, cell, test=0.1)
+    text = page(sheet_of(*cells), tmp_path)
+    assert "The paper has 2 cells of these too. Of the 1 that have 10 runs or more here, 1 is more than 2" in text
+
+
+def test_commits_are_counted_where_they_are_known(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gcn", split) for split in range(4)]
+    for cell, commit in zip(cells, ("", "b", "a", "b"), strict=True):
+        write_report(tmp_path, cell, versions={"commit": commit} if commit else {})
+    assert "- 4 runs: gind 0.2.0 · torch 2.13.0; commits: 1 of a, 2 of b\n" in page(sheet_of(*cells), tmp_path)
 
 
 def test_settings_of_a_search_are_told_apart_from_test_parts(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 from gind.bench.schema import Machine
-from gind.experiments.run import versions
+from gind.experiments.made_with import versions
 
 __all__ = ["describe"]
 

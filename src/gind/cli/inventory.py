@@ -16,8 +16,8 @@ from rich.table import Table
 from gind.datasets import DATASETS, DataError, Entry, find, on_disk
 from gind.datasets import check as check_dataset
 from gind.datasets.table import measured
+from gind.experiments.made_with import versions
 from gind.experiments.models import KINDS, MODELS, datasets_with_defaults
-from gind.experiments.run import versions
 from gind.experiments.spec import default_values, keys_by_section
 from gind.kernels import cpu
 from gind.kernels.op import implementation, why_not

@@ -2,10 +2,8 @@
 
 import dataclasses
 import math
-import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from gind.experiments.artefact import (
     write_config,
     write_json,
 )
+from gind.experiments.made_with import versions
 from gind.experiments.protocol import DIGITS
 from gind.experiments.setup import BATCH, set_up
 from gind.experiments.smoothness import prediction_energy
@@ -218,15 +217,3 @@ def _majority(dataset: Dataset, split: Split) -> float | None:
         return None
     y = dataset.graphs[0].y if dataset.task == "node" else torch.cat([graph.y for graph in dataset.graphs])
     return float((y[split.test] == y[split.train].mode().values).double().mean())
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were made with."""
-    packages = ("gind", "torch", "torch_geometric", "numpy", "numba")
-    found = {name: metadata.version(name) for name in packages}
-    return {
-        **found,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "threads": str(torch.get_num_threads()),
-    }

@@ -5,6 +5,7 @@ results/<sheet>/<dataset>/<system>/<split>-<seed>/report.json → Row
 
 import dataclasses
 import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,6 +62,7 @@ class Single:
     test: float
     """percent"""
     seconds: float
+    epochs: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +101,16 @@ class Row:
     """in the paper's protocol: how many different splits it needs"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
+
+    @property
+    def seconds_per_run(self) -> float:
+        """The median: a machine that was busy or asleep during one run does not count."""
+        return statistics.median(single.seconds for single in self.singles)
+
+    @property
+    def seconds_per_epoch(self) -> float | None:
+        """The median over runs; None without epochs."""
+        return None if self.direct else statistics.median(one.seconds / one.epochs for one in self.singles)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +190,7 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         seconds=math.fsum(report.seconds for report in reports),
         settings=first.settings,
         singles=tuple(
-            Single(report.cell.split, report.cell.seed, 100 * test, report.seconds)
+            Single(report.cell.split, report.cell.seed, 100 * test, report.seconds, report.epochs)
             for report, test in zip(reports, tests, strict=True)
         ),
         dirichlet=_mean([report.dirichlet for report in reports]),

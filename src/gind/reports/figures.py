@@ -138,7 +138,7 @@ def _curve(item: Item, curve: Curve) -> Figure:
     """Accuracy, and time or Dirichlet energy, against what varies."""
     panels: list[tuple[str, Callable[[Row], float | None]]] = [("test accuracy, %", lambda row: row.test.mean)]
     if curve.seconds:
-        panels.append(("seconds per run", lambda row: row.seconds / row.runs))
+        panels.append(("seconds per epoch", lambda row: row.seconds_per_epoch))
     if curve.energy:
         panels.append(("Dirichlet energy of the predictions", lambda row: row.dirichlet))
     figure = Figure(figsize=(max(6.6, 4.6 * len(panels)), 4.2), layout="constrained")

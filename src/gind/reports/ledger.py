@@ -72,11 +72,8 @@ class Entry:
     certified: Place | None
 
     def difference(self, place: Place | None) -> float | None:
-        """Points above the paper; None without a number of both.
-
-        Nor with too few folds of the paper's protocol: the fewer there are, the more the best epoch is luck.
-        """
-        if self.paper is None or place is None or place.row is None or place.row.splits < place.row.folds:
+        """Points above the paper; None without a number of both, or if runs are missing."""
+        if self.paper is None or place is None or place.row is None or place.lacking:
             return None
         return place.row.test.mean - self.paper.mean
 

@@ -16,8 +16,13 @@ _HOW_TO_READ = """\
 equilibrium, solved to its tolerance and with its exact gradient (`gind`). **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
-- Δ is the difference to the paper, in points. The weights of a run are those that were best on its validation part, \
-unless its row says otherwise."""
+- Δ is the difference to the paper, in points, where no run is missing. The weights of a run are those that were best \
+on its validation part, unless its row says otherwise.
+- Settings that a search found were chosen on validation parts. Splits divide the same nodes, so a node that validates \
+in one is tested in another. Searches for the certified GIND had more trials than those for other systems, and most of \
+these had none; some of what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in \
+docs/searched.md. The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and \
+CiteSeer had been seen (docs/decisions/0010-tuning.md)."""
 
 
 def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:

@@ -29,9 +29,11 @@ _PROTOCOLS = """\
 There are two protocols. Validation: a tenth of the graphs outside of the test fold chooses the epoch, and test labels \
 choose nothing. As the paper does, after Xu et al. (2019): all graphs outside of the test fold train, each fold is \
 tested after every epoch, and all folds are read at the one epoch whose mean test accuracy is best. There test labels \
-choose the epoch, so expect less on new graphs. The fewer folds are there, the more the best epoch is luck, and Δ \
-waits for all of them. Residuals are those of the last epoch. ± is over n - 1 in both; over n, which is usual with the \
-second, it is 5 % smaller for ten folds."""
+choose the epoch, so expect less on new graphs; the fewer folds are there, the more the best epoch is luck. Residuals \
+are those of the last epoch. ± is over n - 1 in both; over n, which is usual with the second, it is 5 % smaller for \
+ten folds."""
+
+_SECONDS = "Seconds of one training, the median; other runs were on the machine at the same time."
 
 
 def accuracy_of(row: Row) -> str:
@@ -41,7 +43,7 @@ def accuracy_of(row: Row) -> str:
 
 def seconds_of(row: Row) -> str:
     """Of one run."""
-    return f"{row.seconds / row.runs:.1f}"
+    return f"{row.seconds_per_run:.1f}"
 
 
 def value(place: Place | None, show: Show = accuracy_of) -> str:
@@ -72,7 +74,11 @@ def paper_table(item: Item, printed: PaperTable) -> list[str]:
     sides = ["published", "certified"] if timed else ["published", "Δ", "certified", "Δ"]
     first = ["dataset", *(["row"] if several else []), *(["protocol"] if both else []), "paper"]
     titles = [*first, *sides, *(["no graph"] if floored else [])]
-    note = "Seconds of one training; the machine may have been busy with others." if timed else printed.note
+    note = (
+        "Seconds of one training, the median; other runs were on the machine at the same time."
+        if timed
+        else printed.note
+    )
     heading = [f"### {printed.title}", ""] if printed != item.tables[0] else []
     notes = [text for text in (note, _PROTOCOLS if both else "") if text]
     above = [*heading, *(line for text in notes for line in (text, ""))]
@@ -97,29 +103,30 @@ def others(item: Item, printed: PaperTable) -> list[str]:
 
 def timing(item: Item, printed: PaperTable) -> list[str]:
     """Times of systems that took turns: seconds of the paper's number of epochs, and ratios to the published GIND."""
-    measured = {place.model: place.row.timing if place.row else None for place in item.places}
+    measured = {place.system: place.row.timing if place.row else None for place in item.places}
     ran = sorted({timing.epochs for timing in measured.values() if timing is not None})
     assert printed.epochs, f"paper.toml: {printed.name} must say how many epochs its times are of"
-    models = {model: None if timing is None else timing.over(printed.epochs) for model, timing in measured.items()}
+    systems = {system: None if timing is None else timing.over(printed.epochs) for system, timing in measured.items()}
     names = {model: row for row, model in item.systems.items()} | {PUBLISHED: "GIND", CERTIFIED: ""}
-    asked = set(models)
+    widths = {place.system: _width(place) for place in item.places}
     for row in printed.rows:
-        models.setdefault(item.systems[row] if row != "GIND" else PUBLISHED, None)
-    base, theirs = models[PUBLISHED], printed.rows["GIND"][-1]
+        systems.setdefault(item.systems[row] if row != "GIND" else PUBLISHED, None)
+    base, theirs = systems[PUBLISHED], printed.rows["GIND"][-1]
     rows = []
-    for model, seconds in models.items():
-        quoted = printed.rows.get(names[model], (None,) * len(printed.columns))
+    for system, seconds in systems.items():
+        quoted = printed.rows.get(names.get(system, ""), (None,) * len(printed.columns))
         total = quoted[-1]
         ratio = "" if total is None or theirs is None else f"{total.mean / theirs.mean:.2f}"
-        here = _measured(seconds, base) if model in asked else ["", "", "", ""]
-        rows.append([model, *map(_quoted, quoted), ratio, *here])
+        here = [widths[system], *_measured(seconds, base)] if system in measured else ["", "", "", "", ""]
+        rows.append([system, *map(_quoted, quoted), ratio, *here])
     columns = [name.lower() for name in printed.columns]
     titles = [
         "system",
         *(f"paper: {columns[0]}", *columns[1:], "ratio"),
-        *(f"here: {columns[0]}", *columns[1:], "ratio"),
+        *("here: channels", *columns, "ratio"),
     ]
     return [
+        *([printed.note, ""] if printed.note else []),
         "Seconds. Here the systems take turns, epoch by epoch, so that all see the same machine; ratios are to the "
         "published GIND. Preprocessing is what the first epoch takes longer than the others. "
         f"Training is of {printed.epochs} epochs{_scaled(ran, printed.epochs)}.",
@@ -127,6 +134,10 @@ def timing(item: Item, printed: PaperTable) -> list[str]:
         *table(titles, rows),
         "",
     ]
+
+
+def _width(place: Place) -> str:
+    return "" if place.row is None else str(place.row.settings["model"].get("hidden", ""))
 
 
 def _scaled(ran: Sequence[int], epochs: int) -> str:
@@ -149,7 +160,7 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
     names = list(by_model)
     numbers = sorted({place.number or 0 for places in by_model.values() for place in places})
     shown: list[tuple[str, Show]] = [("accuracy", accuracy_of)]
-    shown += [("s per run", seconds_of)] if curve.seconds else []
+    shown += [("ms per epoch", _milliseconds)] if curve.seconds else []
     shown += [("Dirichlet energy", _energy)] if curve.energy else []
     lines = []
     for title, show in shown:
@@ -183,7 +194,8 @@ def convergence(item: Item) -> list[str]:
         return []
     return [
         "How far from an equilibrium, the worst of all runs: the residual ‖z - f(z)‖ / ‖f(z)‖, and a bound of the "
-        "distance ‖z - z\\*‖ where there is a proof.",
+        "distance ‖z - z\\*‖ where there is a proof. In a stack of layers each is measured for the "
+        "input that it was given.",
         "",
         *table(["dataset", "profile", "residual", "tolerance", "reached", "bound"], rows, left=2),
         "",
@@ -210,6 +222,10 @@ def splits(item: Item) -> list[str]:
 
 def _ours(item: Item) -> list[Place]:
     return [place for place in item.places if place.model in (PUBLISHED, CERTIFIED)]
+
+
+def _milliseconds(row: Row) -> str:
+    return "" if row.seconds_per_epoch is None else f"{1000 * row.seconds_per_epoch:.0f}"
 
 
 def _energy(row: Row) -> str:

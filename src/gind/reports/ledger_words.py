@@ -27,13 +27,12 @@ def mismatches(item: Item) -> list[str]:
         if table.datasets and table.unit == "%":
             for entry, place, difference in far(item.entries(table)):
                 row = f", {entry.printed}" if len(table.rows) > 1 and entry.printed != "GIND" else ""
-                runs = place.lacking and f" with {place.lacking} runs"
                 where = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'} the paper"
                 paper = place.protocol == "paper"
                 name = f"{side(place)}," if paper else SIDES[place.model == CERTIFIED]
                 # a remark on the model is not one on its runs under another protocol
                 text = item.remarks.find(place.system if paper else place.model, place.dataset)
-                lines.append(f"- {place.dataset}{row}: {name} is {where}{runs}." + (f" {text}" if text else ""))
+                lines.append(f"- {place.dataset}{row}: {name} is {where}." + (f" {text}" if text else ""))
     return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
 
 

@@ -66,6 +66,7 @@ class Report:
     direct: bool
     """fit in closed form: the keys of training say nothing"""
     seconds: float
+    epochs: int
     versions: Mapping[str, str]
     settings: Mapping[str, Mapping[str, Any]]
     """data, model and train keys; the same for every split and seed of a cell"""
@@ -113,6 +114,7 @@ def _parse(content: Any, cell: Cell) -> Report:
         unsolved=int(_number(training.get("unsolved"), "training.unsolved")),
         direct=training.get("stopped_by") == "fit_directly",
         seconds=_number(report.get("seconds"), "seconds"),
+        epochs=int(_number(training.get("epochs"), "training.epochs")),
         versions={str(k): str(v) for k, v in _mapping(report.get("versions"), "versions").items()},
         dirichlet=None if (energy := report.get("dirichlet_energy")) is None else _number(energy, "dirichlet_energy"),
         timing=_timing(report.get("timing"), training.get("epochs")),

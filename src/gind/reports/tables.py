@@ -1,5 +1,6 @@
 """The page of a sheet in Markdown: beside the paper, convergence, settings. The same reports give the same bytes."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from gind.experiments.protocol import CHOICES
@@ -14,6 +15,7 @@ from gind.reports.words import are, have, plural
 __all__ = ["comparison_section", "convergence_section", "settings_section", "sheet_page"]
 
 MARK = "▼"
+MANY = 10  # runs from which on a cell is counted
 
 
 def sheet_page(collection: Collection, paper: Paper, remarks: Remarks) -> str:
@@ -34,8 +36,9 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
     compared = [
         line for one in comparisons for entry in one.entries for line in entry.lines if line.difference is not None
     ]
-    below = sum(line.below for line in compared)
-    above = sum((line.difference or 0) > FAR for line in compared)
+    full = [line for line in compared if line.row is not None and line.row.runs >= MANY]
+    below = sum(line.below for line in full)
+    above = sum((line.difference or 0) > FAR for line in full)
     stranger = f" Left out: {plural(collection.strangers, 'report')} that the sheet does not name."
     return [
         f"# {sheet.title}",
@@ -45,8 +48,9 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         f"its {plural(len(collection.places), 'cell')} (a system on a dataset) {have(empty)} no run yet."
         + (stranger if collection.strangers else ""),
         "",
-        f"Of {plural(len(compared), 'cell')} that the paper has too, {below:,} {are(below)} more than {FAR:g} points "
-        f"below it, {above:,} more than {FAR:g} points above, {len(compared) - below - above:,} within.",
+        f"The paper has {plural(len(compared), 'cell')} of these too. Of the {len(full):,} that have {MANY} runs or "
+        f"more here, {below:,} {are(below)} more than {FAR:g} points below it, {above:,} more than {FAR:g} points "
+        f"above, {len(full) - below - above:,} within.",
         "",
         "- Every number is the mean over the runs that are there, on test parts, in percent; ± is the sample standard "
         "deviation (over n - 1).",
@@ -57,6 +61,7 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         f"- {MARK} marks a cell more than {FAR:g} points below the paper.",
         "- \\* marks what the authors of the paper ran themselves; the rest of its numbers are GIND's own or quoted.",
         "- `majority class` always predicts the most frequent class of the training part.",
+        "- `s per run` is the median; other runs were on the machine at the same time.",
         *_protocols(collection.rows),
         "",
     ]
@@ -104,7 +109,7 @@ def _cells(line: Line) -> list[str]:
     if row is None:
         return [line.model, "", f"0/{line.expected}" if line.expected else "", paper, "", "", ""]
     difference = "" if line.difference is None else f"{line.difference:+.2f}" + f" {MARK}" * line.below
-    seconds = f"{row.seconds / row.runs:.1f}"
+    seconds = f"{row.seconds_per_run:.1f}"
     validation = "" if row.validation is None else spread(row.validation)
     return [line.model, spread(row.test), _splits(row), paper, difference, validation, seconds]
 
@@ -190,12 +195,22 @@ def _made_with(collection: Collection) -> list[str]:
     """Versions and time."""
     seconds = collection.seconds
     lines = ["## Made with", ""]
+    by_version: dict[tuple[tuple[str, str], ...], Counter[str]] = {}
     for versions, count in collection.versions:
-        names = " · ".join(f"{name} {version}" for name, version in versions.items())
-        lines.append(f"- {plural(count, 'run')}: {names}")
+        known = tuple((name, version) for name, version in versions.items() if name != "commit")
+        by_version.setdefault(known, Counter())[versions.get("commit", "")] += count
+    for known, commits in by_version.items():
+        names = " · ".join(f"{name} {version}" for name, version in known)
+        named = [f"{count:,} of {commit}" for commit, count in sorted(commits.items()) if commit]
+        lines.append(
+            f"- {plural(commits.total(), 'run')}: {names}" + (f"; commits: {', '.join(named)}" if named else "")
+        )
     there = sum(row.runs for row in collection.rows)
     return [
         *lines,
+        "",
+        "A run is kept until its settings change. Where the code changed after it, the same seed may draw other "
+        "numbers.",
         "",
         f"All epochs of all {plural(there, 'run')}, validation included, took {duration(seconds)} together.",
         "",
