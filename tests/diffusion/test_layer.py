@@ -248,3 +248,25 @@ def test_warm_start_takes_fewer_steps() -> None:
     _, same = layer(b, graph, z0=cold.value, return_solution=True)
     assert same.steps == 0
     assert warm.steps < cold.steps / 2
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["output", "solution"])
+def test_autocast_leaves_the_solve_in_its_precision(asked: bool) -> None:
+    """As after a linear layer that autocast ran in bfloat16: the equilibrium of just these numbers, in float32."""
+    layer, graph = gind.Diffusion(8), gind.Graph.from_edge_index(torch.randint(0, 20, (2, 60)), 20)
+    b = torch.randn(20, 8).bfloat16()
+    expected = layer(b.float(), graph)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = layer(b, graph, return_solution=True)[0] if asked else layer(b, graph)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    found.sum().backward()
+    assert layer.K.grad is not None
+
+
+def test_the_bound_of_huge_features_is_a_number() -> None:
+    layer = gind.Diffusion(4)
+    for isolated in (0, 1):  # an isolated node must not make it 0·∞
+        graph = gind.Graph.from_edge_index(torch.tensor([[0, 1], [1, 2]]), 3 + isolated)
+        _, solution = layer(1e25 * torch.randn(3 + isolated, 4), graph, return_solution=True)
+        assert torch.isfinite(solution.bound).all()

@@ -286,6 +286,22 @@ def test_sparse_features_train_like_dense_ones(density: float) -> None:
     torch.testing.assert_close(models[0].state_dict(), models[1].state_dict(), atol=1e-4, rtol=1e-3)
 
 
+def test_a_number_chooses_among_the_masks_of_several_splits() -> None:
+    one, several = two_blocks(), two_blocks()
+    train, val = one.train_mask, one.val_mask
+    one.train_mask, one.val_mask = val, train
+    # one test part for all, as PyG has WikiCS
+    several.train_mask, several.val_mask = torch.stack([train, val], dim=1), torch.stack([val, train], dim=1)
+    expected, found = split_of_masks(one), split_of_masks(several, 1)
+    assert all(torch.equal(getattr(found, name), getattr(expected, name)) for name in ("train", "val", "test"))
+    weights = []
+    for data, split in ((several, 1), (one, None)):
+        model = small()
+        fit(model, data, split, epochs=2)
+        weights.append(model.state_dict())
+    torch.testing.assert_close(*weights, rtol=0, atol=0)
+
+
 class NoGraph(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -316,6 +332,14 @@ REFUSED = [
         DataError,
         "several splits",
     ),
+    (
+        "a split that is not there",
+        lambda d: fit(small(), _with(d, train_mask=torch.ones(40, 10, dtype=torch.bool)), split=10),
+        DataError,
+        "0 to 9",
+    ),
+    ("a number for one split", lambda d: fit(small(), d, split=1), DataError, "one split only"),
+    ("more classes than outputs", lambda d: fit(small(), _with(d, y=d.y + 5)), DataError, "as many outputs as classes"),
     (
         "unlabelled in train",
         lambda d: fit(small(), _with(d, y=torch.full((40,), -1)), Split(torch.arange(3), torch.arange(3, 6), _none())),

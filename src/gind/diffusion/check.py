@@ -26,7 +26,10 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
     if not isinstance(b, Tensor):
         raise TypeError(f"`b` must be a tensor of node features, got {type(b).__name__}.")
     if b.dtype not in (torch.float32, torch.float64):
-        raise TypeError(f"`b` must be float32 or float64, got {b.dtype}. Use `.float()`.")
+        raise TypeError(
+            f"An equilibrium is solved in float32 or float64, got features of {b.dtype}. Use `.float()` on features "
+            "and layer."
+        )
     if b.dtype != K.dtype:
         raise TypeError(f"`b` is {b.dtype} but the layer's parameters are {K.dtype}. Use `layer.to(b.dtype)`.")
     if b.dim() != 2 or b.shape[1] != K.shape[1]:

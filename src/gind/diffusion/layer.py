@@ -152,11 +152,21 @@ class Diffusion(nn.Module):
     def forward(
         self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: bool = False
     ) -> Tensor | tuple[Tensor, Solution]:
-        """(n, h) to (n, h). `z0` is a warm start, the `value` of an earlier solution."""
+        """(n, h) to (n, h). `z0` is a warm start, the `value` of an earlier solution.
+
+        Under autocast too the equilibrium is solved in the precision of the parameters.
+        """
+        if isinstance(b, Tensor) and torch.is_autocast_enabled(b.device.type):
+            with torch.autocast(b.device.type, enabled=False):
+                out, solution = self._run(b.to(self.K.dtype), graph, z0)
+        else:
+            out, solution = self._run(b, graph, z0)
+        return (out, solution) if return_solution else out
+
+    def _run(self, b: Tensor, graph: Graph, z0: Tensor | None) -> tuple[Tensor, Solution]:
         fn = self.bind(b, graph)
         solution = self.solve(fn, z0)
-        out = self.read(solution.value, b, fn)
-        return (out, solution) if return_solution else out
+        return self.read(solution.value, b, fn), solution
 
     def bind(self, b: Tensor, graph: Graph, mask: Tensor | None = None) -> DiffusionMap:
         """The map z ↦ f(z) of this input on this graph; a new dropout mask in training, unless one is given."""

@@ -264,7 +264,7 @@ class DiffusionEnergy(DiffusionMap, Energy):
         degree = edges.degree
         reach = (degree[:, None] * self.s.double().square()).amax().sqrt() if len(degree) else norm_K.new_zeros(())
         size_z = inner_product(self.graph).norm(z)
-        rows = torch.linalg.vector_norm(self.C, dim=1).double()
+        rows = torch.linalg.vector_norm(self.C, dim=1, dtype=torch.float64)
         injected = inner.collect(degree * rows.square()).sqrt()
         potentials = frobenius * norm_G * size_z / 2 + math.sqrt(2) * (injected + reach * norm_K * size_z)
         before = self._channel_factor(self.gains.before).detach().amax(dim=1)

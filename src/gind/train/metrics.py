@@ -15,7 +15,16 @@ def loss(scores: Tensor, y: Tensor, task: Task) -> Tensor:
     """Mean cross entropy; for several labels per node the mean binary cross entropy."""
     if task == "multilabel":
         return F.binary_cross_entropy_with_logits(scores, y)
+    _check(scores, y)
     return F.cross_entropy(scores, y)
+
+
+def _check(scores: Tensor, y: Tensor) -> None:
+    if scores.dim() != 2 or (y.numel() and int(y.max()) >= scores.shape[1]):
+        outputs = f"{scores.shape[1]} outputs" if scores.dim() == 2 else f"scores of shape {tuple(scores.shape)}"
+        raise DataError(
+            f"The model has {outputs}, but there are labels up to {int(y.max())}. Give it as many outputs as classes."
+        )
 
 
 def accuracy(scores: Tensor, y: Tensor) -> float:

@@ -99,8 +99,11 @@ def make_parts(dataset: Dataset, index: Tensor, batch_size: int) -> tuple[Part, 
     )
 
 
-def split_of_masks(data: Data) -> Split:
-    """The split that a PyG `Data` carries as train_mask, val_mask and test_mask; nodes without label are left out."""
+def split_of_masks(data: Data, number: int | None = None) -> Split:
+    """The split that a PyG `Data` carries as train_mask, val_mask and test_mask; nodes without label are left out.
+
+    Masks (nodes, splits) have several, of which `number` chooses one.
+    """
 
     def index(name: str) -> Tensor:
         mask = getattr(data, name, None)
@@ -108,8 +111,14 @@ def split_of_masks(data: Data) -> Split:
             if name == "test_mask":
                 return torch.empty(0, dtype=torch.long)
             raise DataError(f"The data has no `{name}`. Set it, or pass `split=Split(train, val, test)`.")
-        if mask.dim() != 1:
-            raise DataError(f"`{name}` has shape {tuple(mask.shape)}: several splits. Pass `split=` to choose one.")
+        if mask.dim() == 2:
+            if number is None:
+                raise DataError(f"`{name}` has shape {tuple(mask.shape)}: several splits. Choose one, as `split=0`.")
+            if not 0 <= number < mask.shape[1]:
+                raise DataError(f"`split` must be 0 to {mask.shape[1] - 1}, as `{name}` has them, got {number}.")
+            mask = mask[:, number]
+        elif number is not None and name == "train_mask":
+            raise DataError("`split` is a number, but `train_mask` has one split only. Leave it out.")
         chosen: Tensor = mask.bool() & (data.y >= 0)
         return chosen.nonzero().flatten()
 

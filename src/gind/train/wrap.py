@@ -17,8 +17,8 @@ def as_problem(data: Problem | Dataset | Data | Sequence[Data], split: Split | i
     if isinstance(data, Problem):
         return data
     dataset = as_dataset(data)
-    if split is None and isinstance(data, Data):
-        split = split_of_masks(data)
+    if isinstance(data, Data) and not isinstance(split, Split):
+        split = split_of_masks(data, split)
     if split is None or isinstance(split, int):
         if not dataset.splits:
             raise DataError("Pass `split=Split(train, val, test)`: the data brings none.")
