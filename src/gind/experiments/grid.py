@@ -20,7 +20,7 @@ import json
 import multiprocessing
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,9 @@ from gind.experiments.run import run
 from gind.experiments.spec import combine, make_spec, other_key
 from gind.experiments.toml import read_toml
 from gind.experiments.worker import become_worker
+from gind.train import Observer
 
-__all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_grid"]
+__all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_cell", "run_grid"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +209,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
             cell = next(waiting, None)
             if cell is not None:
                 place = (results / sheet.path(cell), work / sheet.path(cell))
-                running[pool.submit(_run_cell, cell, *place, root)] = cell
+                running[pool.submit(run_cell, cell, *place, root)] = cell
 
         for _ in range(jobs):
             feed()
@@ -220,18 +221,30 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
                 yield Finished(cell, future.result())
 
 
-def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
-    """One cell in a process of its own; the message of what went wrong, or nothing."""
+def run_cell(
+    cell: Cell,
+    results: Path,
+    work: Path,
+    root: Path | None,
+    *,
+    anew: bool = False,
+    observers: Sequence[Observer] = (),
+    more: Callable[[], dict[str, Any]] = dict,
+) -> str:
+    """Train a cell and keep its report, with what `more` adds; the message of what went wrong, or nothing.
+
+    A training that was stopped goes on, unless all is wanted `anew`. The report stays as it was until there is another.
+    """
     try:
         spec = make_spec(cell.table)
         # a report of other keys: what is left of its training cannot go on with these
         stale = (results / REPORT).exists() and (work / CONFIG).exists()
-        overwrite = stale and read_config(work)[0].table() != spec.table()
-        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, threads=1)
+        overwrite = anew or (stale and read_config(work)[0].table() != spec.table())
+        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, observers=observers, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
         results.mkdir(parents=True, exist_ok=True)
-        write_json(results / REPORT, outcome.report)
+        write_json(results / REPORT, outcome.report | more())
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""

@@ -12,10 +12,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from gind.experiments.artefact import REPORT, write_json
-from gind.experiments.grid import Cell, Finished, Sheet
-from gind.experiments.run import run
-from gind.experiments.spec import make_spec
+from gind.experiments.grid import Cell, Finished, Sheet, run_cell
 from gind.experiments.worker import become_worker
 from gind.train import EpochRecord, Observer
 
@@ -88,19 +85,16 @@ def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None, talk: Co
     """One cell in a process of its own; its last word is the message of what went wrong, or nothing."""
     become_worker()
     turns = _Turns(talk)
-    try:
-        spec = make_spec(cell.table)
-        overwrite = (work / "config.toml").exists()
-        outcome = run(spec, work, root=root, overwrite=overwrite, observers=[turns], threads=1)
-        results.mkdir(parents=True, exist_ok=True)
-        write_json(results / REPORT, outcome.report | {"timing": timing(turns.seconds)})
-    except Exception as error:
-        talk.send(f"{type(error).__name__}: {error}")
-    else:
-        talk.send("")
+    talk.send(
+        run_cell(
+            cell, results, work, root, anew=True, observers=[turns], more=lambda: {"timing": timing(turns.seconds)}
+        )
+    )
 
 
 def timing(seconds: Sequence[float]) -> dict[str, float]:
     """Preprocessing and training, of the seconds of all epochs."""
+    if not seconds:
+        return {"preprocessing": 0.0, "training": 0.0}
     preprocessing = max(0.0, seconds[0] - statistics.median(seconds))
     return {"preprocessing": preprocessing, "training": sum(seconds) - preprocessing}
