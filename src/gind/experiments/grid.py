@@ -16,12 +16,11 @@ A sheet is a TOML file:
 """
 
 import dataclasses
+import itertools
 import json
-import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
 from gind.experiments.spec import combine, make_spec, other_key
 from gind.experiments.toml import read_toml
-from gind.experiments.worker import become_worker
+from gind.experiments.worker import Worker, wait_for_any
 from gind.train import Observer
 
 __all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_cell", "run_grid"]
@@ -191,6 +190,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
     """Run what has no report yet, `jobs` at a time with one thread each; yields cells as they end.
 
     `results/<sheet>/<dataset>/<system>/<split>-<seed>/report.json` are kept, checkpoints and weights go to `work`.
+    A process that is killed is one cell that failed.
     """
     open_cells = []
     for cell in sheet.cells:
@@ -198,27 +198,28 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
             yield Finished(cell, skipped=True)
         else:
             open_cells.append(cell)
-    if not open_cells:
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(open_cells)), mp_context=context, initializer=become_worker) as pool:
-        waiting = iter(open_cells)
-        running: dict[Future[str], Cell] = {}
-
-        def feed() -> None:
-            cell = next(waiting, None)
-            if cell is not None:
-                place = (results / sheet.path(cell), work / sheet.path(cell))
-                running[pool.submit(run_cell, cell, *place, root)] = cell
-
-        for _ in range(jobs):
-            feed()
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                cell = running.pop(future)
-                feed()
-                yield Finished(cell, future.result())
+    waiting = iter(open_cells)
+    running: dict[Worker[str], Cell] = {}
+    idle: list[Worker[str]] = []
+    ended: list[Finished] = []
+    try:
+        while True:
+            for cell in itertools.islice(waiting, jobs - len(running)):
+                worker = idle.pop() if idle else Worker(run_cell)
+                running[worker] = cell
+                worker.begin(cell, results / sheet.path(cell), work / sheet.path(cell), root)
+            yield from ended  # after the next have begun: whoever reads may take time
+            if not running:
+                return
+            ended = []
+            for worker in wait_for_any(running):
+                cell, error = running.pop(worker), worker.result()
+                if error is not None:
+                    idle.append(worker)
+                ended.append(Finished(cell, worker.death() if error is None else error))
+    finally:
+        for worker in (*running, *idle):
+            worker.dismiss()
 
 
 def run_cell(
