@@ -29,7 +29,7 @@ from gind.experiments.artefact import CONFIG, REPORT, read_config, write_json
 from gind.experiments.block import Keys, check_seeds, nested, variants
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
-from gind.experiments.spec import combine, make_spec, other_key
+from gind.experiments.spec import Spec, combine, make_spec, other_key
 from gind.experiments.toml import read_toml
 from gind.experiments.worker import Worker, wait_for_any
 from gind.train import Observer
@@ -234,13 +234,12 @@ def run_cell(
 ) -> str:
     """Train a cell and keep its report, with what `more` adds; the message of what went wrong, or nothing.
 
-    A training that was stopped goes on, unless all is wanted `anew`. The report stays as it was until there is another.
+    A training that was stopped goes on, unless it was begun with other keys or defaults, or all is wanted `anew`. The
+    report stays as it was until there is another.
     """
     try:
         spec = make_spec(cell.table)
-        # a report of other keys: what is left of its training cannot go on with these
-        stale = (results / REPORT).exists() and (work / CONFIG).exists()
-        overwrite = anew or (stale and read_config(work)[0].table() != spec.table())
+        overwrite = anew or _stale(work, spec)
         outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, observers=observers, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
@@ -249,3 +248,13 @@ def run_cell(
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _stale(work: Path, spec: Spec) -> bool:
+    """Whether a training lies there that differs from `spec` in anything, be it ended or not."""
+    if not (work / CONFIG).exists():
+        return False
+    try:
+        return read_config(work)[0].table() != spec.table()
+    except ConfigError:  # it has keys that are no more
+        return True

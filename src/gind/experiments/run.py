@@ -24,6 +24,7 @@ from gind.experiments.artefact import (
     REPORT,
     WEIGHTS,
     read_config,
+    read_run,
     save_weights,
     write_config,
     write_json,
@@ -136,7 +137,7 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
             raise RunError(f"{directory} has a {foreign[0]} but no {CONFIG}: it is no run. Choose another --out.")
         return
     if overwrite:
-        read_config(directory)  # refuses what is no run
+        read_run(directory)  # refuses what is no run
         for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
             (directory / name).unlink(missing_ok=True)
         return
