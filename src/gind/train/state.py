@@ -46,7 +46,7 @@ class EpochRecord:
     """the worst relative residual of training and validation; nan if none was measured"""
     gradient_steps: float
     open: int
-    """solves that did not reach their tolerance"""
+    """solves that did not reach their tolerance; with `Stop(measure=False)` none was asked for"""
     seconds: float
 
 
