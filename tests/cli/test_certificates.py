@@ -67,3 +67,14 @@ def test_a_residual_without_proof_says_so(place: Path, name: str) -> None:
         assert f"residual {table['residual']:.3e}" in printed.lower()
         assert "no bound of the distance to the equilibrium" in printed
         assert "inf" not in printed
+
+
+def test_where_no_tolerance_was_asked_none_is_missed(place: Path) -> None:
+    outcome = command("train graph --model gind-published --threads 1 --set hidden=4 --set epochs=2 --out published")
+    assert outcome.code == 0, outcome
+    assert "no tolerance asked" in outcome.stdout
+    for words in (" open", "NOT reached", "did not reach"):
+        assert words not in outcome.stdout
+    assert json.loads((place / "published/report.json").read_text())["training"]["unsolved"] == 0
+    lines = (place / "published/metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["open"] for line in lines] == [0, 0]

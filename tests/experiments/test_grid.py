@@ -2,17 +2,23 @@
 
 import dataclasses
 import json
+import os
+import re
+import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gind.experiments import ConfigError
+from gind.experiments import ConfigError, run
 from gind.experiments.block import Keys
-from gind.experiments.grid import Cell, Sheet, parse_splits, read_sheet, run_grid
+from gind.experiments.grid import Cell, Sheet, parse_splits, read_sheet, run_cell, run_grid
 from gind.experiments.items import progress
 from gind.experiments.models import MODELS
 from gind.experiments.spec import make_spec
+from gind.experiments.toml import dump_toml, read_toml
+from gind.train import EpochRecord, Observer
 
 SHEETS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 KEYS = (("epochs", 2), ("hidden", 4))
@@ -98,6 +104,54 @@ def test_a_report_of_other_keys_is_open_and_trained_again(tmp_path: Path) -> Non
     assert (progress(before, places[0]), progress(after, places[0])) == (0, 1)
     path.write_text("{")
     assert progress(after, places[0]) == 0
+
+
+@pytest.mark.parametrize("change", ["key", "epochs", "default", "unknown key", "nothing"])
+def test_a_training_of_other_keys_that_was_stopped_begins_anew(tmp_path: Path, change: str) -> None:
+    cell = Cell("wine", "mlp", 0, 0, (*KEYS, ("lr", 0.1)))
+    place = tmp_path / "work"
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    assert not (place / "report.json").exists()
+    config = place / "config.toml"
+    if change == "key":
+        cell = dataclasses.replace(cell, keys=(*KEYS, ("lr", 0.2)))
+    elif change == "epochs":
+        cell = dataclasses.replace(cell, keys=(*KEYS[1:], ("epochs", 3), ("lr", 0.1)))
+    elif change == "default":
+        config.write_text(re.sub(r"(?m)^weight_decay = .*", "weight_decay = 0.125", config.read_text()))
+    elif change == "unknown key":
+        config.write_text(config.read_text().replace("[model]", "[model]\nthat_was = 1"))
+    seen = Seen()
+    assert run_cell(cell, tmp_path / "results", place, None, observers=[seen]) == ""
+    assert seen.before == (1 if change == "nothing" else 0)
+    report = json.loads((tmp_path / "results/report.json").read_text())
+    assert cell.mismatch(report) == ""
+    assert report["training"]["epochs"] == (3 if change == "epochs" else 2)
+
+
+class Stopped(Observer):
+    """A training that SIGTERM ends after the first epoch."""
+
+    def epoch(self, record: EpochRecord) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Seen(Observer):
+    """How many epochs were there before."""
+
+    before = -1
+
+    def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
+        self.before = len(history)
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=lambda path: path.stem)
+def test_what_a_run_writes_down_of_its_keys_is_read_back(path: Path, tmp_path: Path) -> None:
+    """Else a cell that was stopped would begin anew."""
+    for cell in {dataclasses.replace(cell, split=0, seed=0) for cell in read_sheet(path).cells}:
+        spec = make_spec(cell.table)
+        (tmp_path / "config.toml").write_text(dump_toml(spec.table()))
+        assert make_spec(read_toml(tmp_path / "config.toml"), use_defaults=False).table() == spec.table()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,20 @@
-"""A grid that is killed: its processes end with it, and the next one does what is left, and only that."""
+"""A grid or one of its processes that is killed: what is lost is that alone, and the next grid does what is left."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cli_cases import Child, command
+
+from gind.experiments import Spec, grid, run, worker
+from gind.experiments.grid import Cell, Sheet, run_grid
+from gind.train import load_tensors
 
 PROGRAM = """
 import sys
@@ -70,3 +77,66 @@ def test_killed_it_leaves_no_process_and_resumes(tmp_path: Path) -> None:
     ended = dict(line.split(maxsplit=1) for line in again.stdout.splitlines())
     assert ended == {"wine/mlp/0-0": "skipped", "karate/mlp/0-0": "done"}
     assert report.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_process_that_is_killed_is_one_cell_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    def die(spec: Spec, *arguments: Any, **options: Any) -> Any:
+        if spec.split in (1, 4):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run(spec, *arguments, **options)
+
+    monkeypatch.setattr(worker, "START", "fork")  # quick, and takes our change along
+    monkeypatch.setattr(grid, "run", die)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sheet.toml").write_text(
+        '[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0-4"\nset = { epochs = 2 }\n'
+    )
+    outcome = command(f"reproduce sheet.toml --jobs {jobs}")
+    assert outcome.code == 1, outcome
+    assert "3 done, 0 were there, 2 failed" in outcome.stdout
+    failed = [line.split()[1] for line in outcome.stdout.splitlines() if "was killed. Out of memory?" in line]
+    assert sorted(failed) == ["wine/mlp/1-0", "wine/mlp/4-0"]
+    monkeypatch.setattr(grid, "run", run)
+    outcome = command(f"reproduce sheet.toml --jobs {jobs}")
+    assert outcome.code == 0, outcome
+    assert "2 done, 3 were there, 0 failed" in outcome.stdout
+
+
+def test_a_process_that_ends_otherwise_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "START", "fork")
+    cells = (Cell("wine", "mlp", 0), Cell("wine", "mlp", 1))
+
+    def leave(spec: Spec, *_: Any, **__: Any) -> Any:
+        os._exit(3) if spec.split else os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(grid, "run", leave)
+    ended = {done.cell: done.error for done in run_grid(Sheet("s", "s", cells), tmp_path / "results", tmp_path)}
+    assert ended == {cells[0]: "its process was ended by signal 15", cells[1]: "its process ended with status 3"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_ends_the_epochs_and_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    monkeypatch.setattr(worker, "START", "fork")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sheet.toml").write_text(
+        '[[cells]]\ndatasets = ["karate"]\nmodels = ["mlp"]\nsplits = "0-3"\nset = { epochs = 100000, patience = 0 }\n'
+    )
+    child = Child(f"reproduce sheet.toml --jobs {jobs}", tmp_path / "log", os.setpgrp)
+    metrics = [tmp_path / f"runs/sheet/karate/mlp/{split}-0/metrics.jsonl" for split in range(jobs)]
+    end = time.monotonic() + 60
+    while not all(path.exists() and path.read_text().count("\n") > 2 for path in metrics):
+        assert time.monotonic() < end, child.text
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+    assert child.wait() not in (0, -signal.SIGALRM)
+    assert "Traceback" not in child.text
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
+    assert len(list((tmp_path / "runs").rglob("metrics.jsonl"))) == jobs
+    for path in metrics:
+        epochs = [json.loads(line)["epoch"] for line in path.read_text().splitlines()]
+        saved, _ = load_tensors(path.with_name("checkpoint.safetensors"), "checkpoint")
+        assert len(saved["history"]) == epochs[-1]

@@ -1,6 +1,9 @@
 """Runs that take turns: each leaves its times, one that fails stops nobody, and nothing is measured twice."""
 
 import json
+import multiprocessing
+import os
+import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,6 +20,7 @@ def test_the_first_epoch_pays_for_preprocessing() -> None:
     assert timing([9.0, 1.0, 1.0, 2.0]) == pytest.approx({"preprocessing": 7.5, "training": 5.5})
     assert timing([1.0, 2.0, 3.0]) == {"preprocessing": 0.0, "training": 6.0}
     assert timing([4.0]) == {"preprocessing": 0.0, "training": 4.0}
+    assert timing([]) == {"preprocessing": 0.0, "training": 0.0}
 
 
 def test_no_epoch_runs_before_all_are_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +53,42 @@ def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> No
     again = list(run_in_turns(Sheet("s", "s", cells[1:]), *places))
     assert [done.skipped for done in again] == [True]
     assert path.stat().st_mtime_ns == before
+
+
+def test_if_one_report_is_missing_all_are_measured_anew(tmp_path: Path) -> None:
+    sheet = Sheet("s", "s", tuple(Cell("wine", model, 0, 0, KEYS) for model in ("mlp", "gcn")))
+    places = (tmp_path / "results", tmp_path / "work")
+    assert [done.error for done in run_in_turns(sheet, *places)] == ["", ""]
+    kept, missing = (places[0] / sheet.path(cell) / "report.json" for cell in sheet.cells)
+    before = kept.stat().st_mtime_ns
+    missing.unlink()
+    assert [(done.error, done.skipped) for done in run_in_turns(sheet, *places)] == [("", False)] * 2
+    assert kept.stat().st_mtime_ns > before
+    for path in (kept, missing):
+        report = json.loads(path.read_text())
+        assert report["training"]["epochs"] == 3
+        assert sum(report["timing"].values()) == pytest.approx(report["seconds"])
+
+
+def test_a_run_that_a_signal_stopped_has_failed_and_leaves_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, turns_given = turns._turn, 0
+
+    def stop_and_turn(talk: Connection) -> str | None:
+        nonlocal turns_given
+        turns_given += 1
+        if turns_given == 2:
+            (process,) = multiprocessing.active_children()
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGTERM)
+        return turn(talk)
+
+    monkeypatch.setattr(turns, "_turn", stop_and_turn)
+    sheet = Sheet("s", "s", (Cell("wine", "mlp", 0, 0, KEYS),))
+    path = tmp_path / "results" / sheet.path(sheet.cells[0]) / "report.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")  # of other keys, perhaps: not this run's, and not to be lost
+    (done,) = run_in_turns(sheet, tmp_path / "results", tmp_path / "work")
+    assert done.error == "stopped by SIGTERM"
+    assert path.read_text() == "{}"

@@ -68,6 +68,9 @@ def test_reset_parameters_and_repr() -> None:
     text = repr(layer)
     for word in ("GINDConv(3, 4", "Row", "FrozenNorm", "separate", "HeavyBall", "Stop", "Implicit"):
         assert word in text
+    text = repr(gind.GINDConv(3, 4, bias=False, directed=True, throw="raise"))
+    for word in ("GINDConv(3, 4, scaling", "bias=False", "directed=True", "throw='raise'"):
+        assert word in text
 
 
 @pytest.mark.parametrize("pooling", ["sum", "mean", "max"])

@@ -261,6 +261,12 @@ def test_solves_that_do_not_converge_are_counted_not_printed() -> None:
     assert all(record.residual > 1e-9 for record in report.history)
 
 
+def test_solves_that_were_asked_for_no_tolerance_are_not_counted() -> None:
+    report = fit(small(stop=gind.Stop(0.0, 3, measure=False)), two_blocks(), epochs=2)
+    assert [(record.open, record.steps) for record in report.history] == [(0, 3.0)] * 2
+    assert all(math.isnan(record.residual) for record in report.history)
+
+
 def test_weighted_edges_reach_the_model() -> None:
     data = two_blocks()
     data.edge_weight = torch.rand(data.num_edges)

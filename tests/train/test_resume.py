@@ -31,7 +31,10 @@ from gind.train import (
     StepDecay,
     fit,
     load_tensors,
+    save_tensors,
 )
+from gind.train.state import fingerprint
+from gind.train.wrap import as_problem
 
 EPOCHS = 7
 LOOSE = gind.Stop(1e-2, 100)
@@ -296,6 +299,97 @@ OTHER: dict[str, tuple[Case, dict[str, Any], str]] = {
         "data is",
     ),
 }
+
+
+# of the same shapes as GIND(4, 6, 2)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "dropout": {"dropout": 0.5},
+    "task": {"task": "graph"},
+    "pooling": {"pooling": "mean"},
+    "directed": {"directed": True},
+    "init": {"init": "normal"},
+    "between": {"between": "relu"},
+    "depth": {"depth": "composition", "solver": gind.Anderson()},
+    "diffusion dropout": {"diffusion_dropout": 0.5},
+    "scaling": {"scaling": gind.Identity()},
+    "activation": {"activation": "identity"},
+    "regularizer": {"regularizer": gind.Laplacian(0.5)},
+    "output": {"output": "flux"},
+    "output norm": {"output_norm": True},
+    "injection norm": {"injection_norm": True},
+    "injection gain": {"injection_gain": 2.0},
+    "flux gain": {"flux_gain": 2.0},
+    "strength": {"K_norm": 1.0},
+    "solver": {"solver": gind.Nesterov()},
+    "stop": {"stop": gind.Stop(0.1, 3)},
+    "adjoint": {"adjoint": gind.Phantom(3)},
+    "throw": {"throw": "ignore"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_of_the_model_is_compared(name: str) -> None:
+    """All of them are in the description, but for those that the shapes of the parameters show."""
+    problem = as_problem(two_blocks(), None, gind.FitOptions().batch_size)
+    models = (gind.GIND(4, 6, 2, **options) for options in ({}, OPTIONS[name]))
+    plain, other = (fingerprint(model, problem, gind.FitOptions(), 0) for model in models)
+    assert plain["description"] != other["description"]
+
+
+def test_another_model_of_the_same_shapes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    other = nodes(lambda: diffusion(4, 2, dropout=0.0, scaling=gind.Identity(), activation="identity"))
+    CASES["nodes"].fit(checkpoint=path, epochs=2)
+    with pytest.raises(CheckpointError, match=r"its description is dropout=0\.3, here it is .*Linear"):
+        other.fit(checkpoint=path, resume=True)
+    other = nodes(lambda: diffusion(4, 2, stop=gind.Stop(0.1, 3)))
+    with pytest.raises(CheckpointError, match=r"tol=0\.01, max_steps=100, .* here it is .*tol=0\.1, max_steps=3, "):
+        other.fit(checkpoint=path, resume=True)
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """It has no description of the model."""
+    case, path = CASES["nodes"], tmp_path / "c"
+    case.fit(checkpoint=path, epochs=3)
+    tensors, about = load_tensors(path, "checkpoint")
+    del about["fingerprint"]["description"]
+    save_tensors(path, tensors, {"fingerprint": about["fingerprint"], "best": about["best"]}, "checkpoint")
+    check_same(case.fit(checkpoint=path, resume=True), case.fit())
+
+
+class Sharpened(nn.Module):
+    """A model with a function in its repr, which lies elsewhere each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(4, 2)
+        self.sharpen: Callable[[Tensor], Tensor] = lambda x: 2 * x
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.sharpen(self.net(x))
+        return out
+
+    def extra_repr(self) -> str:
+        return f"sharpen={self.sharpen}"
+
+
+def test_addresses_in_memory_are_not_compared(tmp_path: Path) -> None:
+    case, path = nodes(Sharpened), tmp_path / "c"
+    kept, _ = case.fit(checkpoint=path, epochs=3)
+    again = case.fit(checkpoint=path, resume=True)
+    assert repr(again[0]) != repr(kept)
+    check_same(again, case.fit())
+
+
+@pytest.mark.parametrize("number", ["99", "-1"])
+def test_the_state_of_a_parameter_that_is_not_there_is_refused(tmp_path: Path, number: str) -> None:
+    case, path = CASES["mlp"], tmp_path / "c"
+    case.fit(checkpoint=path, epochs=2)
+    tensors, about = load_tensors(path, "checkpoint")
+    more = {name.replace("optimizer.0.", f"optimizer.{number}."): tensor for name, tensor in tensors.items()}
+    save_tensors(path, more, {"fingerprint": about["fingerprint"], "best": about["best"]}, "checkpoint")
+    with pytest.raises(CheckpointError, match=f"is not complete .*parameter {number}"):
+        case.fit(checkpoint=path, resume=True)
 
 
 @pytest.mark.parametrize("name", OTHER)

@@ -77,9 +77,10 @@ def certificate(console: Console, certified: ModelCertificate | None) -> None:
             console.print(f"Layer {number}", highlight=False)
         console.print(str(layer), highlight=False, markup=False, soft_wrap=True)
     if not certified.layers or not certified.proven:
+        asked = f"tolerance {certified.tolerance:.0e}: {'reached' if certified.reached else 'NOT reached'}"
         console.print(
-            f"Residual {certified.residual:.3e}, tolerance {certified.tolerance:.0e}: "
-            f"{'reached' if certified.reached else 'NOT reached'}; {_distance(certified)}",
+            f"Residual {certified.residual:.3e}, {asked if certified.tolerance else 'no tolerance asked'}; "
+            f"{_distance(certified)}",
             highlight=False,
             soft_wrap=True,
         )

@@ -84,7 +84,8 @@ class Composition(nn.Module):
 
     def extra_repr(self) -> str:
         """The options of the solve."""
-        return f"alpha={self.alpha}, solver={self.solver}, stop={self.stop}, adjoint={self.adjoint}"
+        throw = "" if self.throw == "warn" else f", throw={self.throw!r}"
+        return f"alpha={self.alpha}, solver={self.solver}, stop={self.stop}, adjoint={self.adjoint}{throw}"
 
     def _chain(self, maps: Sequence[DiffusionMap]) -> Map:
         """T_L(... T_1(Z)); a single map stays what it is, with what it can do in one call."""

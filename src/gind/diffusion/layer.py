@@ -250,6 +250,7 @@ class Diffusion(nn.Module):
             "K_norm": None,
             "head_norm": 1.0,
             "alpha": 1.0,
+            "throw": "warn",
         }
         shown += [f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v]
         shown += [f"solver={self.solver}", f"stop={self.stop}", f"adjoint={self.adjoint}"]

@@ -110,6 +110,12 @@ def write_config(directory: Path, spec: Spec, dataset: Dataset) -> None:
 
 def read_config(directory: Path) -> tuple[Spec, dict[str, Any]]:
     """The Spec and the [trained] table of a run."""
+    table, trained = read_run(directory)
+    return make_spec(table, use_defaults=False), trained
+
+
+def read_run(directory: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keys of a run, which may be of another version and not all known, and its [trained] table."""
     path = directory / CONFIG
     if not path.is_file():
         raise ConfigError(f"{directory} is not the directory of a run: it has no {CONFIG}.")
@@ -118,7 +124,7 @@ def read_config(directory: Path) -> tuple[Spec, dict[str, Any]]:
     wanted = {"task": str, "metric": str, "features": int, "feature_names": list, "classes": list}
     if not isinstance(trained, dict) or any(not isinstance(trained.get(k), t) for k, t in wanted.items()):
         raise ConfigError(f"{path} does not say in [trained] what the model was trained for.")
-    return make_spec(table, use_defaults=False), trained
+    return table, trained
 
 
 def save_weights(directory: Path, model: nn.Module, name: str, statistics: Mapping[str, Tensor]) -> None:

@@ -16,12 +16,11 @@ A sheet is a TOML file:
 """
 
 import dataclasses
+import itertools
 import json
-import multiprocessing
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,12 @@ from gind.experiments.artefact import CONFIG, REPORT, read_config, write_json
 from gind.experiments.block import Keys, check_seeds, nested, variants
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run
-from gind.experiments.spec import combine, make_spec, other_key
+from gind.experiments.spec import Spec, combine, make_spec, other_key
 from gind.experiments.toml import read_toml
-from gind.experiments.worker import become_worker
+from gind.experiments.worker import Worker, wait_for_any
+from gind.train import Observer
 
-__all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_grid"]
+__all__ = ["Cell", "Finished", "Sheet", "parse_splits", "read_sheet", "run_cell", "run_grid"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,6 +190,7 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
     """Run what has no report yet, `jobs` at a time with one thread each; yields cells as they end.
 
     `results/<sheet>/<dataset>/<system>/<split>-<seed>/report.json` are kept, checkpoints and weights go to `work`.
+    A process that is killed is one cell that failed.
     """
     open_cells = []
     for cell in sheet.cells:
@@ -197,41 +198,63 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
             yield Finished(cell, skipped=True)
         else:
             open_cells.append(cell)
-    if not open_cells:
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(open_cells)), mp_context=context, initializer=become_worker) as pool:
-        waiting = iter(open_cells)
-        running: dict[Future[str], Cell] = {}
+    waiting = iter(open_cells)
+    running: dict[Worker[str], Cell] = {}
+    idle: list[Worker[str]] = []
+    ended: list[Finished] = []
+    try:
+        while True:
+            for cell in itertools.islice(waiting, jobs - len(running)):
+                worker = idle.pop() if idle else Worker(run_cell)
+                running[worker] = cell
+                worker.begin(cell, results / sheet.path(cell), work / sheet.path(cell), root)
+            yield from ended  # after the next have begun: whoever reads may take time
+            if not running:
+                return
+            ended = []
+            for worker in wait_for_any(running):
+                cell, error = running.pop(worker), worker.result()
+                if error is not None:
+                    idle.append(worker)
+                ended.append(Finished(cell, worker.death() if error is None else error))
+    finally:
+        for worker in (*running, *idle):
+            worker.dismiss()
 
-        def feed() -> None:
-            cell = next(waiting, None)
-            if cell is not None:
-                place = (results / sheet.path(cell), work / sheet.path(cell))
-                running[pool.submit(_run_cell, cell, *place, root)] = cell
 
-        for _ in range(jobs):
-            feed()
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                cell = running.pop(future)
-                feed()
-                yield Finished(cell, future.result())
+def run_cell(
+    cell: Cell,
+    results: Path,
+    work: Path,
+    root: Path | None,
+    *,
+    anew: bool = False,
+    observers: Sequence[Observer] = (),
+    more: Callable[[], dict[str, Any]] = dict,
+) -> str:
+    """Train a cell and keep its report, with what `more` adds; the message of what went wrong, or nothing.
 
-
-def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None) -> str:
-    """One cell in a process of its own; the message of what went wrong, or nothing."""
+    A training that was stopped goes on, unless it was begun with other keys or defaults, or all is wanted `anew`. The
+    report stays as it was until there is another.
+    """
     try:
         spec = make_spec(cell.table)
-        # a report of other keys: what is left of its training cannot go on with these
-        stale = (results / REPORT).exists() and (work / CONFIG).exists()
-        overwrite = stale and read_config(work)[0].table() != spec.table()
-        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, threads=1)
+        overwrite = anew or _stale(work, spec)
+        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, observers=observers, threads=1)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
         results.mkdir(parents=True, exist_ok=True)
-        write_json(results / REPORT, outcome.report)
+        write_json(results / REPORT, outcome.report | more())
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _stale(work: Path, spec: Spec) -> bool:
+    """Whether a training lies there that differs from `spec` in anything, be it ended or not."""
+    if not (work / CONFIG).exists():
+        return False
+    try:
+        return read_config(work)[0].table() != spec.table()
+    except ConfigError:  # it has keys that are no more
+        return True

@@ -22,6 +22,7 @@ from gind.experiments.artefact import (
     REPORT,
     WEIGHTS,
     read_config,
+    read_run,
     save_weights,
     write_config,
     write_json,
@@ -31,7 +32,7 @@ from gind.experiments.protocol import DIGITS
 from gind.experiments.setup import BATCH, set_up
 from gind.experiments.smoothness import prediction_energy
 from gind.experiments.spec import Spec
-from gind.train import FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
+from gind.train import EpochRecord, FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
 
 __all__ = ["Outcome", "RunError", "certify_part", "run"]
 
@@ -63,15 +64,15 @@ def run(
 ) -> Outcome:
     """Train, test and certify as `spec` says; everything that matters is in `directory` afterwards.
 
-    With `resume` a run that was stopped goes on, to the same bits. After a signal the outcome is not `fit.finished`
-    and there is no report. `threads` are those to compute with; None lets the size of the problem decide.
+    With `resume` a run that was stopped goes on, to the same bits; one that had ended and shall be longer loses its
+    weights and its report until it has ended again. After a signal the outcome is not `fit.finished` and there is no
+    report. `threads` are those to compute with; None lets the size of the problem decide.
     """
     directory = Path(directory)
     ready = set_up(spec, root, test_curve=True)  # refuses before anything is written, or overwritten
     dataset, split, model = ready.dataset, ready.split, ready.model
     with _own(directory), ready.threads(threads):
         _enter(directory, spec, resume, overwrite)
-        write_config(directory, spec, dataset)
         try:
             report = fit(
                 model,
@@ -81,7 +82,11 @@ def run(
                 checkpoint=directory / CHECKPOINT,
                 checkpoint_every=checkpoint_every,
                 resume=resume,
-                observers=[MetricsFile(directory / METRICS, ready.problem.watched), *observers],
+                observers=[
+                    _Begin(directory, spec, dataset),
+                    MetricsFile(directory / METRICS, ready.problem.watched),
+                    *observers,
+                ],
             )
         except (ConvergenceError, FloatingPointError) as error:
             raise RunError(str(error)) from error
@@ -92,6 +97,23 @@ def run(
         content = _report(spec, dataset, split, model, report, certificate)
         write_json(directory / REPORT, content)
     return Outcome(directory, content, report, certificate)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Begin(Observer):
+    """Writes config.toml when nothing can be refused any more, so a refused resume leaves a run as it was."""
+
+    directory: Path
+    spec: Spec
+    dataset: Dataset
+
+    def start(self, history: Sequence[EpochRecord], epochs: int, metric: str) -> None:
+        """If the training is longer or shorter than the one that is there, report and weights of that go first."""
+        there = (self.directory / CONFIG).exists()
+        if there and read_config(self.directory)[0].table() != self.spec.table():
+            for name in (REPORT, WEIGHTS):
+                (self.directory / name).unlink(missing_ok=True)
+        write_config(self.directory, self.spec, self.dataset)
 
 
 def certify_part(model: nn.Module, dataset: Dataset, split: Split | None) -> ModelCertificate | None:
@@ -135,7 +157,7 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
             raise RunError(f"{directory} has a {foreign[0]} but no {CONFIG}: it is no run. Choose another --out.")
         return
     if overwrite:
-        read_config(directory)  # refuses what is no run
+        read_run(directory)  # refuses what is no run
         for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
             (directory / name).unlink(missing_ok=True)
         return

@@ -10,18 +10,14 @@ import multiprocessing
 import statistics
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from gind.experiments.artefact import REPORT, write_json
-from gind.experiments.grid import Cell, Finished, Sheet
-from gind.experiments.run import run
-from gind.experiments.spec import make_spec
-from gind.experiments.worker import become_worker
+from gind.experiments.grid import Cell, Finished, Sheet, run_cell
+from gind.experiments.worker import become_worker, how_it_ended
 from gind.train import EpochRecord, Observer
 
 __all__ = ["run_in_turns", "timing"]
-
-_ENDED = "its process ended"
 
 
 def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
@@ -30,17 +26,21 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
         return
     context = multiprocessing.get_context("spawn")
-    talks: dict[Cell, Connection] = {}
+    talks: dict[Cell, tuple[Connection, BaseProcess]] = {}
     for cell in sheet.cells:
         ours, theirs = context.Pipe()
         arguments = (cell, results / sheet.path(cell), work / sheet.path(cell), root, theirs)
-        context.Process(target=_run_cell, args=arguments, daemon=True).start()
+        started = context.Process(target=_run_cell, args=arguments, daemon=True)
+        started.start()
         theirs.close()
-        talks[cell] = ours
+        talks[cell] = (ours, started)
     listen = _answer  # first that each is ready, so that no epoch runs beside the loading of another
     while talks:
-        for cell, talk in list(talks.items()):
-            ended = listen(talk)
+        for cell, (talk, process) in list(talks.items()):
+            try:
+                ended = listen(talk)
+            except (EOFError, OSError):
+                ended = how_it_ended(process)
             if ended is not None:
                 del talks[cell]
                 yield Finished(cell, ended)
@@ -49,19 +49,13 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
 
 def _turn(talk: Connection) -> str | None:
     """Let one go on until its next epoch is done; how it ended, if it did."""
-    try:
-        talk.send(None)
-    except OSError:
-        return _ENDED
+    talk.send(None)
     return _answer(talk)
 
 
 def _answer(talk: Connection) -> str | None:
     """Wait until one is ready for its next turn; how it ended, if it did."""
-    try:
-        answer: str | None = talk.recv()
-    except (EOFError, OSError):
-        return _ENDED
+    answer: str | None = talk.recv()
     return answer
 
 
@@ -88,19 +82,16 @@ def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None, talk: Co
     """One cell in a process of its own; its last word is the message of what went wrong, or nothing."""
     become_worker()
     turns = _Turns(talk)
-    try:
-        spec = make_spec(cell.table)
-        overwrite = (work / "config.toml").exists()
-        outcome = run(spec, work, root=root, overwrite=overwrite, observers=[turns], threads=1)
-        results.mkdir(parents=True, exist_ok=True)
-        write_json(results / REPORT, outcome.report | {"timing": timing(turns.seconds)})
-    except Exception as error:
-        talk.send(f"{type(error).__name__}: {error}")
-    else:
-        talk.send("")
+    talk.send(
+        run_cell(
+            cell, results, work, root, anew=True, observers=[turns], more=lambda: {"timing": timing(turns.seconds)}
+        )
+    )
 
 
 def timing(seconds: Sequence[float]) -> dict[str, float]:
     """Preprocessing and training, of the seconds of all epochs."""
+    if not seconds:
+        return {"preprocessing": 0.0, "training": 0.0}
     preprocessing = max(0.0, seconds[0] - statistics.median(seconds))
     return {"preprocessing": preprocessing, "training": sum(seconds) - preprocessing}

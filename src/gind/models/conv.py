@@ -80,4 +80,7 @@ class GINDConv(nn.Module):
         return (out, solution) if return_solution else out
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, {self.diffusion.extra_repr()})"
+        shown = [f"{self.in_channels}", self.diffusion.extra_repr()]  # which begins with the channels
+        shown += ["bias=False"] if self.lin.bias is None else []
+        shown += ["directed=True"] if self.directed else []
+        return f"{type(self).__name__}({', '.join(shown)})"

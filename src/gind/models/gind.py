@@ -141,6 +141,18 @@ class GIND(nn.Module):
         out = self.head(pool(read, graph, self.pooling) if self.task == "graph" else read)
         return (out, solutions) if return_solution else out
 
+    def extra_repr(self) -> str:
+        """The options that differ from the defaults and that no layer shows."""
+        defaults = {
+            "task": "node",
+            "pooling": "sum",
+            "dropout": 0.0,
+            "init": "uniform",
+            "directed": False,
+            "readout": "last",
+        }
+        return ", ".join(f"{k}={getattr(self, k)!r}" for k, v in defaults.items() if getattr(self, k) != v)
+
 
 def _stack(count: int, channels: int, options: dict[str, Any]) -> nn.ModuleList:
     """Layers that are solved one after the other."""

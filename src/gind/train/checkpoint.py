@@ -78,6 +78,8 @@ def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> No
         number, name = key.split(".", 1)
         state.setdefault(int(number), {})[name] = tensor
     for index, values in state.items():
+        if not 0 <= index < len(parameters):
+            raise KeyError(f"there is no parameter {index}")
         missing = {"step", "exp_avg", "exp_avg_sq"} - set(values)
         if missing or values["exp_avg"].shape != parameters[index].shape:
             raise KeyError(f"the state of parameter {index}")

@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import itertools
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ __all__ = ["EpochRecord", "TrainingState", "fingerprint"]
 
 # what may be different when a training goes on
 _FREE = ("epochs", "patience", "patience_counts")
+# what checkpoints of earlier versions do not say
+_LATER = ("description",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +50,7 @@ class EpochRecord:
     """the worst relative residual of training and validation; nan if none was measured"""
     gradient_steps: float
     open: int
-    """solves that did not reach their tolerance"""
+    """solves that did not reach their tolerance; with `Stop(measure=False)` none was asked for"""
     seconds: float
 
 
@@ -118,19 +122,22 @@ class TrainingState:
         if not isinstance(saved, dict):
             raise CheckpointError(f"{path} does not say what it is a checkpoint of. Delete it and train again.")
         for name, value in self.fingerprint.items():
-            if saved.get(name) != value:
+            if saved.get(name) != value and not (name in _LATER and name not in saved):
+                there, here = _differing(saved.get(name), value)
                 raise CheckpointError(
-                    f"{path} is a checkpoint of another training: its {name} is {saved.get(name)}, here it is {value}. "
+                    f"{path} is a checkpoint of another training: its {name} is {there}, here it is {here}. "
                     "Resume with the options it was started with, or choose another directory."
                 )
 
 
 def fingerprint(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -> dict[str, Any]:
-    """What must be the same for a training to go on: options, seed, shapes of the model, the data."""
+    """What must be the same for a training to go on: options, seed, shapes and repr of the model, the data."""
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     kept = {name: repr(value) for name, value in vars(options).items() if name not in _FREE}
     return {
         "model": f"{type(model).__name__} {_digest(repr(sorted(shapes.items())))}",
+        # a function or an object without a repr of its own lies elsewhere in every process
+        "description": re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(model)),
         "data": _digest(*_data_bytes(problem)),
         "seed": seed,
         **kept,
@@ -146,6 +153,15 @@ def _data_bytes(problem: Problem) -> list[bytes | str]:
         seen = [part.data.edge_index, part.data.get("edge_weight"), part.rows, part.y, *features]
         pieces += [t.cpu().numpy().tobytes() for t in seen if t is not None]
     return pieces
+
+
+def _differing(there: Any, here: Any) -> tuple[Any, Any]:
+    """Two values, or of two texts the first lines that differ."""
+    if isinstance(there, str) and isinstance(here, str):
+        for pair in itertools.zip_longest(there.splitlines(), here.splitlines(), fillvalue="nothing"):
+            if pair[0] != pair[1]:
+                return pair[0].strip(), pair[1].strip()
+    return there, here
 
 
 def _digest(*pieces: bytes | str) -> str:

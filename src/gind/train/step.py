@@ -33,21 +33,21 @@ class SolveStatistics:
     gradient_steps: float = 0.0
     """mean of the backward solves"""
     open: int = 0
-    """solves that did not reach their tolerance"""
+    """solves that did not reach their tolerance; with `Stop(measure=False)` none was asked for"""
 
     @classmethod
     def of(cls, solutions: Sequence[Solution]) -> "SolveStatistics":
         """Sum up."""
         if not solutions:
             return cls()
-        measured = [s.residual for s in solutions if s.status is not Status.UNMEASURED and s.residual.numel()]
-        worst = max((float(residual.max()) for residual in measured), default=math.nan)
+        measured = [s for s in solutions if s.status is not Status.UNMEASURED]
+        worst = max((float(s.residual.max()) for s in measured if s.residual.numel()), default=math.nan)
         return cls(
             len(solutions),
             sum(s.steps for s in solutions) / len(solutions),
             worst,
             sum(s.gradient.steps for s in solutions) / len(solutions),
-            sum(not s.converged for s in solutions),
+            sum(not s.converged for s in measured),
         )
 
     def __add__(self, other: "SolveStatistics") -> "SolveStatistics":

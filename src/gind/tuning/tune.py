@@ -8,11 +8,12 @@ from pathlib import Path
 import filelock
 
 from gind.experiments import set_up
+from gind.experiments.worker import Worker, wait_for_any
 from gind.tuning.choose import Tried
 from gind.tuning.results import write_settings, write_trials
 from gind.tuning.search import Search, place_of
 from gind.tuning.study import Attempt, Study, TuningError
-from gind.tuning.workers import Worker, wait_for_any
+from gind.tuning.workers import Result, train
 
 __all__ = ["Tuning", "tune"]
 
@@ -90,14 +91,14 @@ class _Loop:
 
     def __init__(self, study: Study, root: Path | None, missing: int) -> None:
         self.study, self.root, self.missing = study, root, missing
-        self.running: dict[Worker, Attempt] = {}
+        self.running: dict[Worker[Result], Attempt] = {}
 
     def run(self, jobs: int) -> Iterator[Tried]:
         try:
             for _ in range(min(jobs, self.missing)):
-                self._begin(Worker(self.root))
+                self._begin(Worker(train))
             while self.running:
-                for worker in wait_for_any(list(self.running)):
+                for worker in wait_for_any(self.running):
                     tried = self._advance(worker)
                     if tried is not None:
                         yield tried
@@ -105,7 +106,7 @@ class _Loop:
             for worker in self.running:
                 worker.end()
 
-    def _begin(self, worker: Worker) -> None:
+    def _begin(self, worker: Worker[Result]) -> None:
         """Give a worker the next trial, or its end."""
         if len(self.running) < self.missing:
             self.running[worker] = self.study.ask()
@@ -113,19 +114,19 @@ class _Loop:
         else:
             worker.end()
 
-    def _train(self, worker: Worker) -> None:
+    def _train(self, worker: Worker[Result]) -> None:
         attempt, study = self.running[worker], self.study
         split = study.search.splits[len(attempt.results)]
-        worker.train(study.search.spec(study.dataset, attempt.values, split))
+        worker.begin(study.search.spec(study.dataset, attempt.values, split), self.root)
 
-    def _advance(self, worker: Worker) -> Tried | None:
+    def _advance(self, worker: Worker[Result]) -> Tried | None:
         """Take a result; the trial, if it has ended."""
         attempt, result = self.running[worker], worker.result()
         if result is None:
             tried = self.study.lose(attempt)
             del self.running[worker]
             worker.end()
-            worker = Worker(self.root)
+            worker = Worker(train)
         elif result.error:
             tried = self.study.fail(attempt, result.error)
         else:
