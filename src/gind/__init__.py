@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from gind.models import GIND, GINDConv
     from gind.train import FitOptions, FitReport, fit
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 # where public names live, from the bottom up
 _HOMES = ("equilibrium", "graph", "diffusion", "certify", "models", "datasets", "train", "estimator")

@@ -462,6 +462,15 @@ def test_training_that_fails(workplace: Path, line: str, prepare: Prepare | None
     assert snapshot(workplace) == before
 
 
+@pytest.mark.parametrize("line", ["evaluate vague", "predict vague", "certify vague"])
+def test_a_solve_that_was_to_raise(workplace: Path, line: str) -> None:
+    options = "--set throw=ignore --set stop.max_steps=1 --set stop.tol=1e-9"
+    assert command(f"train graph {TINY} {options} --out vague").code == 0
+    config = workplace / "vague" / "config.toml"
+    config.write_text(config.read_text().replace('throw = "ignore"', 'throw = "raise"'))
+    check_refusal(command(line), "used up its steps | 1e-09 | max_steps")
+
+
 def test_refused_run_leaves_its_directory_free(workplace: Path) -> None:
     """Whoever mends the option can use the same command again."""
     assert command(f"train mutag --data data {TINY} --out new --set warm_start=true").code == 2

@@ -442,6 +442,24 @@ def test_doctor(place: Path) -> None:
     assert command("doctor").code == 0
 
 
+def test_doctor_says_where_compiled_code_is_kept(tmp_path: Path) -> None:
+    """Or why it is not: numba looks for a place when it is imported, hence a process of its own."""
+    script = Path(sys.executable).with_name("gind")
+    environment = os.environ | {"GIND_CACHE": str(tmp_path / "c"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+
+    def told(**more: str) -> str:
+        done = subprocess.run([script, "doctor"], env=environment | more, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return "".join(done.stdout.split())
+
+    both = told()
+    assert f"Cloopskeptin{tmp_path}/c" in both
+    assert f"numbaloopskeptin{tmp_path}/numba" in both
+    neither = told(GIND_NATIVE="0", NUMBA_DISABLE_JIT="1")
+    assert "Cloopsnotthere:GIND_NATIVE=0isset" in neither
+    assert "numbaloopsnotthere:NUMBA_DISABLE_JITisset" in neither
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_keys_are_shown(model: str) -> None:
     outcome = command(f"keys {model}")

@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from cli_cases import Child, command, write_graph
 
 import gind.train.checkpoint
 import gind.train.loop
+import gind.train.state
 from gind.train import load_tensors
 
 EPOCHS = 18
@@ -166,24 +166,31 @@ def half_written(run: Path) -> set[str]:
     return found
 
 
-# what a file is written with, in the order of the calls: the module, the function, how often it was called for
-# config.toml, metrics.jsonl and two checkpoints, and whether the new file has its name by then
+# what a file is written with, in the order of the calls: the module, the function, the number of the call, and whether
+# the new file has its name by then
 OPERATIONS = [
-    (tempfile, "mkstemp", 4, False),
-    (gind.train.checkpoint, "save", 2, False),
-    (os, "fsync", 8, False),
-    (Path, "chmod", 4, False),
-    (os, "replace", 4, False),
-    (os, "fsync", 9, True),
+    (os, "open", 1, False),
+    (gind.train.checkpoint, "save", 1, False),
+    (os, "fsync", 1, False),
+    (os, "replace", 1, False),
+    (os, "fsync", 2, True),
 ]
 
 
 def trip(owner: Any, name: str, number: int, fault: Callable[[], None], after: bool) -> None:
-    """Let the call with this number of a function fail, before or after it has done its work."""
-    real, calls = getattr(owner, name), [0]
+    """Let the call with this number of a function fail, before or after it has done its work.
+
+    It counts from the third write of a checkpoint on.
+    """
+    state: Any = gind.train.state
+    save_tensors, real, writes, calls = state.save_tensors, getattr(owner, name), [0], [0]
+
+    def counted(*arguments: Any, **options: Any) -> None:
+        writes[0] += 1
+        save_tensors(*arguments, **options)
 
     def tripped(*arguments: Any, **options: Any) -> Any:
-        calls[0] += 1
+        calls[0] += writes[0] >= 3
         if calls[0] == number and not after:
             fault()
         result = real(*arguments, **options)
@@ -191,6 +198,7 @@ def trip(owner: Any, name: str, number: int, fault: Callable[[], None], after: b
             fault()
         return result
 
+    state.save_tensors = counted
     setattr(owner, name, tripped)
 
 
@@ -209,11 +217,11 @@ def test_every_step_of_a_write_can_fail(place: Path, fault: Callable[[], None], 
     options = f"{QUICK} --set epochs=6 --out"
     whole = place / f"six-{fault.__name__}-{after}"
     assert command(f"{options} {whole.name}").code == 0
-    for position, (owner, name, calls, named) in enumerate(OPERATIONS):
-        if fault is fail and after and name == "mkstemp":
+    for position, (owner, name, number, named) in enumerate(OPERATIONS):
+        if fault is fail and after and name == "open":
             continue  # it does not make a file and fail
         run = place / f"fault-{fault.__name__}-{after}-{position}"
-        prepare = functools.partial(trip, owner, name, calls + 1, fault, after)
+        prepare = functools.partial(trip, owner, name, number, fault, after)
         child = Child(f"{options} {run.name}", place / "log", prepare)
         assert child.wait() == (9 if fault is die else 2), child.text
         assert epochs_saved(run) == (3 if named or (name == "replace" and after) else 2)

@@ -85,7 +85,7 @@ def test_checksums_are_of_files_of_the_table() -> None:
 
 def test_checksums_are_those_shipped_with_the_data() -> None:
     if not (ROOT / "SHA256SUMS").is_file():
-        pytest.skip(f"there are no SHA256SUMS under {ROOT}")
+        pytest.skip(f"there are no SHA256SUMS under {ROOT} (set GIND_DATA to a directory that holds them)")
     lines = (ROOT / "SHA256SUMS").read_text().splitlines()
     shipped = {path: digest for digest, path in (line.split(maxsplit=1) for line in lines)}
     assert checksums().items() <= shipped.items()

@@ -1,11 +1,14 @@
 """Where files come from: the named directory, the cache, or a download into it; and no network."""
 
+import hashlib
 import io
 import pathlib
 import shutil
+import time
 import urllib.error
 import urllib.request
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,12 @@ import pytest
 import torch
 from real_data import ROOT, need
 
+import gind.datasets.download
 from gind.datasets import DATASETS, DataError, load
+from gind.datasets.check import checksums
+from gind.datasets.download import locate
+
+PATH = DATASETS["minesweeper"].files[0].path
 
 
 @pytest.fixture
@@ -29,12 +37,13 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.
     return tmp_path / "cache"
 
 
-def serve(monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes]) -> list[str]:
-    """Answers addresses by their last part; returns the list of what is asked for."""
+def serve(monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes], seconds: float = 0.0) -> list[str]:
+    """Answers addresses by their last part, after some time; returns the list of what is asked for."""
     asked: list[str] = []
 
     def answer(url: str, timeout: float) -> Any:
         asked.append(url)
+        time.sleep(seconds)
         return io.BytesIO(content[url.rpartition("/")[2]])
 
     monkeypatch.setattr(urllib.request, "urlopen", answer)
@@ -69,7 +78,8 @@ def test_missing_files_are_named(offline: pathlib.Path, tmp_path: pathlib.Path) 
         load("mutag", tmp_path)
 
 
-def test_a_download_is_kept_and_not_repeated(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def minesweeper() -> bytes:
+    """A file of that form."""
     content = io.BytesIO()
     masks = np.eye(4, dtype=bool)[:1].repeat(10, axis=0)
     parts: dict[str, Any] = {
@@ -79,14 +89,55 @@ def test_a_download_is_kept_and_not_repeated(offline: pathlib.Path, monkeypatch:
     }
     edges, labels = np.array([[0, 1], [1, 2]]), np.array([0, 1, 1, 0])
     np.savez(content, node_features=np.ones((4, 7)), node_labels=labels, edges=edges, **parts)
-    asked = serve(monkeypatch, {"minesweeper.npz": content.getvalue()})
+    return content.getvalue()
+
+
+def known_as(monkeypatch: pytest.MonkeyPatch, **content: bytes) -> None:
+    """Lets these be the published files of the datasets, each of a single file."""
+    sums = {DATASETS[name].files[0].path: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+    monkeypatch.setattr(gind.datasets.download, "checksums", lambda: sums)
+
+
+def kept(cache: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(path for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock")
+
+
+def test_a_download_is_kept_and_not_repeated(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = serve(monkeypatch, {"minesweeper.npz": minesweeper()})
+    known_as(monkeypatch, minesweeper=minesweeper())
     for _ in range(2):
         dataset = load("minesweeper")
     assert asked == [DATASETS["minesweeper"].files[0].url]
-    assert sorted(path.name for path in offline.rglob("*") if path.is_file()) == ["minesweeper.npz"]
+    assert [path.name for path in kept(offline)] == ["minesweeper.npz"]
     assert dataset.graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert dataset.graphs[0].x.dtype == torch.float32
     assert dataset.splits[9].val.tolist() == [1]
+
+
+def test_what_is_not_the_published_file_is_not_kept(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, {"minesweeper.npz": minesweeper()})
+    got = hashlib.sha256(minesweeper()).hexdigest()
+    expected = rf"^minesweeper: .*/minesweeper.npz gave a file of SHA-256 {got}, expected {checksums()[PATH]}. .* put "
+    expected += rf"your own at DIR/{PATH} and pass `--data DIR` or set GIND_DATA.$"
+    with pytest.raises(DataError, match=expected):
+        load("minesweeper")
+    assert not kept(offline)
+
+
+def test_a_file_of_ones_own_may_differ(offline: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / PATH).parent.mkdir(parents=True)
+    (tmp_path / PATH).write_bytes(minesweeper())
+    assert load("minesweeper", tmp_path).graphs[0].num_nodes == 4
+
+
+def test_at_the_same_time_it_is_downloaded_once(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock holds between threads as between processes: each opens the file for itself."""
+    asked = serve(monkeypatch, {"minesweeper.npz": minesweeper()}, seconds=0.2)
+    known_as(monkeypatch, minesweeper=minesweeper())
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(locate, [DATASETS["minesweeper"]] * 3))
+    assert found == [offline] * 3
+    assert len(asked) == 1
 
 
 def test_an_archive_is_unpacked_by_the_names_of_its_files(
@@ -105,7 +156,7 @@ def test_an_archive_is_unpacked_by_the_names_of_its_files(
     serve(monkeypatch, {"MUTAG.zip": content.getvalue()})
     dataset = load("mutag", folds=2)
     assert [data.x.tolist() for data in dataset.graphs] == [[[1, 0], [0, 1]], [[0, 1], [0, 1]]]
-    assert {path.parent for path in offline.rglob("*") if path.is_file()} == {offline / "MUTAG/raw"}
+    assert {path.parent for path in kept(offline)} == {offline / "MUTAG/raw"}
 
 
 def test_a_broken_download_leaves_nothing(offline: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +167,7 @@ def test_a_broken_download_leaves_nothing(offline: pathlib.Path, monkeypatch: py
     monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: Broken())
     with pytest.raises(DataError, match="TimeoutError: timed out"):
         load("minesweeper")
-    assert not [path for path in offline.rglob("*") if path.is_file()]
+    assert not kept(offline)
     serve(monkeypatch, {"MUTAG.zip": b"not an archive"})
     with pytest.raises(DataError, match="BadZipFile"):
         load("mutag")
@@ -125,4 +176,4 @@ def test_a_broken_download_leaves_nothing(offline: pathlib.Path, monkeypatch: py
     serve(monkeypatch, {"MUTAG.zip": empty.getvalue()})
     with pytest.raises(DataError, match=r"MUTAG.zip does not hold MUTAG_A.txt"):
         load("mutag")
-    assert not [path for path in offline.rglob("*") if path.is_file()]
+    assert not kept(offline)

@@ -13,24 +13,8 @@ from gind.cli import commands
 from gind.experiments import assignment, combine, make_spec
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "docs/training.md",
-    "docs/published.md",
-    "docs/data.md",
-    "docs/command-line.md",
-    "docs/tuning.md",
-    "docs/index.md",
-    "docs/performance.md",
-    "README.md",
-)
-WITH_COMMANDS = (
-    "docs/command-line.md",
-    "docs/published.md",
-    "docs/data.md",
-    "docs/tuning.md",
-    "docs/performance.md",
-    "README.md",
-)
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+DECISIONS = sorted(f"docs/decisions/{path.name}" for path in (ROOT / "docs" / "decisions").glob("*.md"))
 
 
 def blocks(page: str) -> Iterator[tuple[str, int, list[str]]]:
@@ -60,26 +44,23 @@ def shown_commands(page: str) -> list[tuple[str, bool]]:
     return [(line, typed) for line, typed in found if re.match(r"gind [a-z-]", line)]
 
 
-@pytest.mark.parametrize("page", ["docs/training.md", "docs/data.md", "docs/tuning.md"])
+@pytest.mark.parametrize("page", [page for page in PAGES if any(kind == "python" for kind, _, _ in blocks(page))])
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page as one script; an error shows the line of the page."""
     script: list[str] = []
     for language, first, lines in blocks(page):
         if language == "python":
             script += [""] * (first - 1 - len(script)) + lines
-    assert script
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(script), str(ROOT / page), "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS)
+@pytest.mark.parametrize("page", [page for page in PAGES if shown_commands(page)])
 def test_command_lines_parse(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[commands.Request] = []
     for name in set(commands.__all__) - {"Request"}:
         monkeypatch.setattr(commands, name, requests.append if name == "train" else _nothing)
-    lines = shown_commands(page)
-    assert lines
-    for line, typed in lines:
+    for line, typed in shown_commands(page):
         arguments = shlex.join(shlex.split(line, comments=True)[1:])
         requests.clear()
         outcome = command(arguments)
@@ -88,13 +69,14 @@ def test_command_lines_parse(page: str, monkeypatch: pytest.MonkeyPatch) -> None
             make_spec(combine([{"dataset": "digits"}, *map(assignment, request.assignments)]))
 
 
-def test_every_decision_is_listed() -> None:
+def test_every_page_is_listed() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
-        assert f"(decisions/{page.name})" in index
+    for page in [*PAGES, *DECISIONS]:
+        if page.startswith("docs/") and page != "docs/index.md":
+            assert f"({page.removeprefix('docs/')})" in index
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS])
 def test_links_lead_to_files(page: str) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", prose(page)):
         if "://" not in target:

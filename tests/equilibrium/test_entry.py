@@ -90,6 +90,10 @@ SLIPS: dict[str, tuple[Callable[[], object], str]] = {
     "inner of too few problems": (lambda: Blocks(torch.tensor([0, 1, 2]), 2), r"size|problems"),
     "memory a float": (lambda: untyped(Anderson)(2.5), r"memory.*2\.5"),
     "steps a float": (lambda: untyped(Phantom)(1.5), r"steps.*1\.5"),
+    "stop a number": (lambda: untyped(Implicit)(1e-6), r"`stop` must be a Stop.*got 1e-06"),
+    "far a string": (lambda: untyped(NewtonCG)(far="x"), r"`far` must be a number >= 0, got 'x'"),
+    "far negative": (lambda: NewtonCG(far=-0.1), r"`far` must be a number >= 0, got -0\.1"),
+    "forcing a string": (lambda: untyped(NewtonCG)("x"), r"`forcing` must lie between 0 and 1, got 'x'"),
     "tol a string": (lambda: untyped(Stop)("1e-5"), r"`tol` must be a number"),
 }
 
@@ -153,3 +157,12 @@ def test_the_defaults_are_what_the_entry_says() -> None:
     default = fixed_point(torch.cos, Z0)
     assert torch.equal(default.value, explicit.value)
     assert (default.steps, default.status, default.tol) == (explicit.steps, explicit.status, 1e-5)
+
+
+def test_answers_can_be_compared_and_kept_in_sets() -> None:
+    """By what they are: tensors have no single answer to whether they are equal."""
+    first, second = (fixed_point(torch.cos, torch.zeros(3, 1)) for _ in range(2))
+    assert first == first
+    assert first != second
+    assert len({first, second}) == 2
+    assert first.gradient != second.gradient

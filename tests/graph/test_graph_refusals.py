@@ -88,3 +88,10 @@ def test_data_without_edges_is_refused(data: Any) -> None:
 def test_data_is_checked_like_its_tensors() -> None:
     with pytest.raises(ValueError, match="`edge_index` holds node 3"):
         Graph.from_data(Data(edge_index=INDEX.clone(), num_nodes=2))
+
+
+def test_a_weight_beyond_the_range_of_single_precision() -> None:
+    graph = Graph.from_edge_index(INDEX, 4, torch.tensor([1.0, 1e39, 2.0], dtype=torch.float64))
+    assert graph.weight_as(torch.float64).max() == 1e39
+    with pytest.raises(ValueError, match=r"edge weight of 1e\+39 .* torch.float32.*Scale the weights, or .*double\(\)"):
+        graph.weight_as(torch.float32)

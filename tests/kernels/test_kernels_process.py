@@ -52,6 +52,8 @@ def sources(directory: Path) -> list[str]:
     kernels = directory / "gind" / "kernels"
     shutil.copytree(Path(gind.kernels.__file__).parent, kernels, ignore=shutil.ignore_patterns("__pycache__", "*.nb?"))
     (directory / "gind" / "__init__.py").write_text('"""A part of gind."""\n')
+    for name in ("cache.py", "errors.py", "files.py"):
+        shutil.copy(Path(gind.kernels.__file__).parents[1] / name, directory / "gind")
     (kernels / "__pycache__").write_text("in the way")
     return [str(directory), *PATH]
 

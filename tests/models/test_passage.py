@@ -1,6 +1,6 @@
 """What stands between two equilibria, and what the head reads."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from torch_geometric.nn import GraphNorm
 from untyped import untyped
 
 import gind
-from gind.models.passage import BETWEEN, Passage
+from gind.models.passage import Between, Passage
 
 
 def graphs() -> list[Data]:
@@ -47,7 +47,7 @@ def written_out(x: np.ndarray, batch: np.ndarray, norm: GraphNorm) -> np.ndarray
     return rectified
 
 
-@pytest.mark.parametrize("kind", BETWEEN)
+@pytest.mark.parametrize("kind", get_args(Between))
 def test_a_passage_is_its_equation(kind: Any) -> None:
     batch = Batch.from_data_list(graphs())
     graph = gind.Graph.from_data(batch)
@@ -60,7 +60,7 @@ def test_a_passage_is_its_equation(kind: Any) -> None:
     assert_close(passage(x, graph), torch.as_tensor(expected))
 
 
-@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("between", get_args(Between))
 @pytest.mark.parametrize("readout", ["last", "all"])
 def test_a_graph_has_the_same_scores_alone_and_in_a_batch(between: Any, readout: Any) -> None:
     made, several = model(between=between, readout=readout), graphs()

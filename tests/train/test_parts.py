@@ -170,6 +170,13 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     assert path.stat().st_mode == fresh.stat().st_mode, "readable by whoever may read other new files"
 
 
+def test_the_umask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread could make a file that everybody may write to."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask is of the whole process"))
+    with write_atomically(tmp_path / "file.txt") as temporary:
+        temporary.write_text("new")
+
+
 def test_metrics_file_holds_a_line_per_epoch_and_forgets_lost_ones(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     file = MetricsFile(path)

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from gind.features.op import multiply
 from gind.graph import Graph, as_graph
+from gind.graph.radius import collatz_wielandt
 from gind.graph.structure import lasting
 
 __all__ = ["Adjacency", "AdjacencyKind", "adjacency", "open_graph", "spectral_radius"]
 
 AdjacencyKind = Literal["symmetric", "spectral"]
-_STEPS, _PATIENCE = 1000, 30
 
 
 @final
@@ -69,26 +69,14 @@ def _build(graph: Graph, dtype: torch.dtype, kind: AdjacencyKind) -> Adjacency:
 
 @lasting
 def spectral_radius(graph: Graph) -> Tensor:
-    """(graphs,) float64: an upper bound of ρ(A), A without the identity but with the self-loops of the data.
-
-    For every positive x, max_i (Ax)_i/x_i ≥ ρ(A) (Collatz-Wielandt); power iteration makes the bound tight.
-    """
+    """(graphs,) float64: an upper bound of ρ(A), A without the identity but with the self-loops of the data."""
     # with I added the eigenvalue -ρ of a bipartite graph is no rival of ρ
     row, col, value = _entries(graph, 1.0)
-    batch = torch.zeros_like(graph.ptr[1:]) if graph.batch is None else graph.batch
-    x = torch.ones(graph.num_nodes, dtype=torch.float64, device=graph.device)
-    best = torch.full((graph.num_graphs,), torch.inf, dtype=torch.float64, device=graph.device)
-    patience = _PATIENCE
-    for _ in range(_STEPS):
-        ax = torch.zeros_like(x).index_add_(0, row, value * x[col])
-        bound = torch.zeros_like(best).scatter_reduce_(0, batch, ax / x, "amax")
-        patience = _PATIENCE if bool((bound < best * (1 - 1e-4)).any()) else patience - 1
-        best = torch.minimum(best, bound)
-        if patience == 0:
-            break
-        top = torch.ones_like(best).scatter_reduce_(0, batch, ax, "amax", include_self=False)
-        x = (ax / top[batch]).clamp_min(1e-100)
-    return (best - 1).clamp_min(0.0)
+
+    def apply(x: Tensor) -> Tensor:
+        return torch.zeros_like(x).index_add_(0, row, value * x[col])
+
+    return (collatz_wielandt(graph, apply, steps=1000, tol=1e-4, patience=30) - 1).clamp_min(0.0)
 
 
 def _entries(graph: Graph, identity: float) -> tuple[Tensor, Tensor, Tensor]:

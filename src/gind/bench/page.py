@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from gind.bench.case import BenchError
 from gind.bench.schema import CaseEntry, Report
-from gind.bench.words import bytes_, case_title, machine_lines, profile_rows, profile_title, rate, seconds, times
+from gind.bench.words import bytes_, case_title, machine_lines, profile_rows, profile_title, rate, seconds
+from gind.text import plural, table
 
 __all__ = ["BEGIN", "END", "embed", "tables"]
 
@@ -28,7 +29,7 @@ def tables(reports: Sequence[Report]) -> str:
 
 
 def _report(report: Report) -> str:
-    lines = [f"### {report['machine']['processor']}, {times(report['machine']['threads'], 'thread')}", ""]
+    lines = [f"### {report['machine']['processor']}, {plural(report['machine']['threads'], 'thread')}", ""]
     lines += [f"- {line}" for line in machine_lines(report)]
     for case in report["cases"]:
         lines += ["", f"#### {case_title(case)}", "", *_case(case)]
@@ -44,10 +45,10 @@ def _case(case: CaseEntry) -> list[str]:
         for group in case["groups"]
         for one in group["contenders"]
     ]
-    lines = _table(["measure", "contender", "best", "ratio", "peak memory"], rows, left=2)
+    lines = table(["measure", "contender", "best", "ratio", "peak memory"], rows, left=2)
     if "profile" in case:
         title, (titles, *parts) = profile_title(case["profile"]), profile_rows(case["profile"])
-        lines += ["", f"{title[0].upper()}{title[1:]}:", "", *_table(titles, parts)]
+        lines += ["", f"{title[0].upper()}{title[1:]}:", "", *table(titles, parts)]
     return lines
 
 
@@ -61,7 +62,7 @@ def _limits(report: Report) -> list[str]:
         ["tanh, one thread", rate(peaks["tanh"], "/s")],
         ["arithmetic of an edge, one thread", rate(peaks["edge"], "/s")],
     ]
-    return _table(["limit", "measured"], rows)
+    return table(["limit", "measured"], rows)
 
 
 def _flux(report: Report) -> list[str]:
@@ -71,7 +72,7 @@ def _flux(report: Report) -> list[str]:
         flux = case["flux"]
         shares = (flux["of_tanh"], flux["of_compute"], flux["of_bandwidth"], flux["of_bandwidth_uncached"])
         rows.append([case["name"], seconds(flux["seconds"]), rate(flux["rate"], "/s"), *(f"{s:.0%}" for s in shares)])
-    return _table(titles, rows)
+    return table(titles, rows)
 
 
 def _scaling(report: Report) -> list[str]:
@@ -80,9 +81,4 @@ def _scaling(report: Report) -> list[str]:
         for point in curve["points"]:
             sizes = [f"{point['nodes']:,}", f"{point['edges']:,}", f"{point['channels']:,}"]
             rows.append([curve["variable"], *sizes, seconds(point["seconds"]), f"{curve['slope']:.2f}"])
-    return _table(["growing", "nodes", "edges", "channels", "best", "slope"], rows)
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
-    rules = ["---" if number < left else "---:" for number in range(len(titles))]
-    return [f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in (titles, rules, *rows)]
+    return table(["growing", "nodes", "edges", "channels", "best", "slope"], rows)

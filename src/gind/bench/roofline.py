@@ -13,7 +13,7 @@ the list of edges; without any cache each edge would also fetch a row of y and f
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from gind.bench.loops import tanh_loop
 from gind.bench.schema import FluxRate, Peaks
 from gind.graph import Graph, diffuse
 from gind.kernels import flux
+from gind.kernels.threads import threads
 
 __all__ = ["SMALL", "USUAL", "Sizes", "fractions", "measure", "threads"]
 
@@ -78,17 +79,6 @@ def fractions(graph: Graph, channels: int, seconds: float, peaks: Peaks) -> Flux
         "of_bandwidth": least / seconds / peaks["triad_one_thread"],
         "of_bandwidth_uncached": uncached / seconds / peaks["triad_one_thread"],
     }
-
-
-@contextlib.contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Compute with this many."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 Work = tuple[Callable[[Any], Sequence[Tensor]], float, Callable[[], contextlib.AbstractContextManager[Any]]]

@@ -17,6 +17,7 @@ from gind.bench.schema import FORMAT, CaseEntry, Entry, FluxRate, Group, Profile
 from gind.datasets.table import nearest
 from gind.kernels import implementation
 from gind.kernels.allocator import keep_memory
+from gind.kernels.threads import threads
 
 __all__ = ["Options", "bench", "entries"]
 
@@ -62,7 +63,7 @@ def bench(options: Options, progress: Callable[[str], None] = lambda _: None) ->
     keep_memory()
     count = options.threads or torch.get_num_threads()
     machine = describe(count)
-    with roofline.threads(count):
+    with threads(count):
         progress("nothing yet, reading data")
         cases = [request.open() for request in options.cases]  # refuses before anything is measured
         found = [_groups(case, options, count, progress) for case in cases]

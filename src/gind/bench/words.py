@@ -1,8 +1,9 @@
 """Numbers of a report in words, for the terminal and for pages."""
 
 from gind.bench.schema import CaseEntry, Profile, Report
+from gind.text import plural
 
-__all__ = ["bytes_", "case_title", "machine_lines", "profile_rows", "profile_title", "rate", "seconds", "times"]
+__all__ = ["bytes_", "case_title", "machine_lines", "profile_rows", "profile_title", "rate", "seconds"]
 
 
 def seconds(value: float) -> str:
@@ -28,11 +29,6 @@ def rate(value: float, unit: str) -> str:
     return f"{_three(value)} {unit}"
 
 
-def times(count: int, word: str) -> str:
-    """1 thread, 2 threads."""
-    return f"{count:,} {word}" + "s" * (count != 1)
-
-
 def case_title(case: CaseEntry) -> str:
     """The graph and its sizes; a generated one has only the shape of its dataset."""
     what = "shape of " if case["generated"] else ""
@@ -48,9 +44,9 @@ def machine_lines(report: Report) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     load = "" if machine["load"] is None else f", load before the start {machine['load']:.1f}"
     return [
-        f"{machine['processor']}: {times(machine['cores'], 'core')}, {caches}{memory}",
+        f"{machine['processor']}: {plural(machine['cores'], 'core')}, {caches}{memory}",
         f"{machine['system']}; {versions}",
-        f"{times(machine['threads'], 'thread')}, best of up to {times(report['rounds'], 'round')}{load}",
+        f"{plural(machine['threads'], 'thread')}, best of up to {plural(report['rounds'], 'round')}{load}",
     ]
 
 

@@ -15,7 +15,7 @@ from gind.graph import Graph
 __all__ = ["Certificate", "certificate"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Certificate:
     """Everything is measured in float64 at the given z, per graph (graphs,)."""
 

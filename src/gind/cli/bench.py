@@ -38,7 +38,7 @@ class BenchRequest:
         from gind.bench import bench, embed, read_report  # the other commands need not wait for it
         from gind.bench.figure import write_figure
         from gind.cli import measured
-        from gind.train import write_atomically
+        from gind.files import write_atomically
 
         self._check()
         page = None if self.page is None else self.page.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +29,7 @@ from gind.experiments import (
     write_predictions,
 )
 from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
+from gind.experiments.data import file_stem
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
 from gind.kernels.allocator import keep_memory
@@ -249,8 +249,7 @@ def _model_of(table: Mapping[str, Any]) -> object:
 
 
 def _directory(spec: Spec) -> Path:
-    name = re.sub(r"[^\w.-]+", "-", Path(spec.dataset).resolve().name if Path(spec.dataset).exists() else spec.dataset)
-    return Path("runs") / f"{name.lower()}-{spec.model}-{spec.split}-{spec.seed}"
+    return Path("runs") / f"{file_stem(spec.dataset)}-{spec.model}-{spec.split}-{spec.seed}"
 
 
 def _stopped(outcome: Outcome) -> None:

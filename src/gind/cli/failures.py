@@ -29,6 +29,12 @@ def errors() -> Iterator[None]:
         raise typer.Exit(1) from None
     except UserError as error:
         _fail(str(error), error)
+    except RuntimeError as error:
+        from gind.equilibrium import ConvergenceError  # here: it brings torch, which `--help` need not wait for
+
+        if not isinstance(error, ConvergenceError):
+            raise
+        _fail(str(error), error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}", error)

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gind.cache import cache_directory
 from gind.datasets import DATASETS, DataError, Entry, find, on_disk
 from gind.datasets import check as check_dataset
 from gind.datasets.table import measured
 from gind.experiments.made_with import versions
 from gind.experiments.models import KINDS, MODELS, datasets_with_defaults
 from gind.experiments.spec import default_values, keys_by_section
-from gind.kernels import cpu
+from gind.kernels.native.build import library
 from gind.kernels.op import implementation, why_not
-from gind.kernels.untyped import config
 
 __all__ = ["check", "datasets", "doctor", "keys", "models"]
 
@@ -71,16 +71,18 @@ def _values(kind: Any) -> str:
 def doctor(console: Console, data: Path | None) -> None:
     """Versions, threads, kernels, caches, data."""
     table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # a path with a hole in it helps nobody
     for name, version in versions().items():
         table.add_row(name, version)
     table.add_row("processors", str(os.cpu_count()))
-    table.add_row("numba threads", str(config.NUMBA_NUM_THREADS))
     table.add_row("kernels on cpu", implementation("cpu"))
     for module, reason in why_not("cpu").items():
         table.add_row("", escape(f"not {module}: {reason}"))
     if torch.cuda.is_available():
         table.add_row("kernels on cuda", implementation("cuda"))
-    table.add_row("kernel cache", _kernel_cache())
+    table.add_row("C loops", escape(_c_loops()))
+    table.add_row("numba loops", escape(_numba_loops()))
     found = [name for name, entry in DATASETS.items() if entry.files and data is not None and on_disk(name, data)]
     where = (
         f"{data}: {', '.join(found) or 'none of the known datasets'}" if data else "none given (--data or GIND_DATA)"
@@ -90,9 +92,23 @@ def doctor(console: Console, data: Path | None) -> None:
     console.print(table, highlight=False)
 
 
-def _kernel_cache() -> str:
-    path = Path(getattr(cpu, "__file__", "")).parent / "__pycache__"
-    return str(path) if os.access(path, os.W_OK) else "not writable: kernels are compiled anew in every process"
+def _c_loops() -> str:
+    """Where the edge loops in C are kept, or why they are not there."""
+    try:
+        library()
+    except ImportError as error:
+        return f"not there: {error}"
+    return f"kept in {cache_directory('kernels')}"
+
+
+def _numba_loops() -> str:
+    """Where numba keeps what it compiles, or why it compiles nothing: it must have a place."""
+    try:
+        from gind.kernels import loops
+        from gind.kernels.untyped import config
+    except (ImportError, RuntimeError) as error:
+        return f"not there: {error}"
+    return f"kept in {loops.kept_in()}, {config.NUMBA_NUM_THREADS} threads"
 
 
 def datasets(console: Console, data: Path | None, as_json: bool) -> None:

@@ -18,12 +18,12 @@ from gind.experiments.grid import Finished, Sheet, parse_splits, read_sheet, run
 from gind.experiments.items import IN_TURNS, ITEMS, find_item, progress, read_item, takes_turns
 from gind.experiments.quick import shrink
 from gind.experiments.turns import run_in_turns
+from gind.files import write_atomically
 from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
 from gind.reports.figures import write_figures
 from gind.reports.html import html_page
 from gind.reports.ledger import Item, open_item, open_ledger
 from gind.reports.ledger_page import item_page, item_section, results_page
-from gind.train import write_atomically
 
 __all__ = ["ReportRequest", "ReproduceRequest"]
 

@@ -100,7 +100,7 @@ def checksums() -> dict[str, str]:
 
 def _check_file(root: pathlib.Path, path: str) -> FileCheck:
     try:
-        digest = _sha256(root / path)
+        digest = sha256(root / path)
     except OSError:
         return FileCheck(path, "missing")
     known = checksums().get(path)
@@ -109,7 +109,8 @@ def _check_file(root: pathlib.Path, path: str) -> FileCheck:
     return FileCheck(path, "same" if digest == known else "differs", digest)
 
 
-def _sha256(path: pathlib.Path) -> str:
+def sha256(path: pathlib.Path) -> str:
+    """The checksum of a file, as 64 digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):

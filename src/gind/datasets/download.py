@@ -10,21 +10,24 @@ import urllib.request
 import zipfile
 from typing import IO
 
+import filelock
+
+from gind.cache import cache_directory
+from gind.datasets.check import checksums, sha256
 from gind.datasets.dataset import DataError
 from gind.datasets.entry import Entry, RawFile
 from gind.datasets.table import missing
+from gind.files import write_atomically
 
-__all__ = ["cache_directory", "fetch", "locate"]
+__all__ = ["locate"]
 
 log = logging.getLogger(__name__)
 
 _TIMEOUT = 60.0
 
 
-def cache_directory() -> pathlib.Path:
-    """Where downloads are kept: GIND_CACHE, or ~/.cache/gind/datasets."""
-    chosen = os.environ.get("GIND_CACHE")
-    return pathlib.Path(chosen).expanduser() if chosen else pathlib.Path.home() / ".cache" / "gind" / "datasets"
+# of these the known checksums are of copies: with other line ends (TU), or arrays written anew
+_COPIES = frozenset({"tu", "benchmark"})
 
 
 def locate(entry: Entry, root: str | os.PathLike[str] | None = None) -> pathlib.Path:
@@ -36,55 +39,67 @@ def locate(entry: Entry, root: str | os.PathLike[str] | None = None) -> pathlib.
             raise DataError(f"The data directory {local} is not a directory. Correct `--data DIR` or GIND_DATA.")
         if not missing(entry, local):
             return local
-    cache = cache_directory()
-    absent = set(missing(entry, cache))
+    cache = cache_directory("datasets")
+    if not missing(entry, cache):
+        return cache
     try:
-        _download([file for file in entry.files if file.path in absent], cache)
+        cache.mkdir(parents=True, exist_ok=True)
+        # whoever comes second waits, and finds the files
+        with filelock.FileLock(cache / f".{entry.name}.lock"):
+            _download(entry, cache)
     except (OSError, http.client.HTTPException, zipfile.BadZipFile, LookupError) as error:
         # OSError: urllib's refusals, timeouts and TLS errors all are; so is a cache that cannot be written
         raise DataError(_refusal(entry, local, cache, error)) from error
     return cache
 
 
-def fetch(url: str, path: pathlib.Path) -> None:
-    """The file at `url`, written to `path`."""
-    log.info("downloading %s", url)
-    with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-        _write(response, path)
-
-
-def _write(source: IO[bytes], path: pathlib.Path) -> None:
-    """All of `source` at `path`, or nothing: half a file would be taken for a whole one next time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = pathlib.Path(folder) / path.name
-        with part.open("wb") as target:
-            shutil.copyfileobj(source, target)
-        part.replace(path)
-
-
-def _download(files: list[RawFile], cache: pathlib.Path) -> None:
+def _download(entry: Entry, cache: pathlib.Path) -> None:
+    absent = set(missing(entry, cache))
+    files = [file for file in entry.files if file.path in absent]
     for file in files:
         if not file.url:
             raise LookupError(f"{file.path} has no public address")
         if not file.url.endswith(".zip"):
-            fetch(file.url, cache / file.path)
+            with _open(file.url) as source:
+                _keep(source, file, entry, cache)
     for url in sorted({file.url for file in files if file.url.endswith(".zip")}):
-        with tempfile.TemporaryDirectory(prefix="gind-") as folder:
-            archive = pathlib.Path(folder) / url.rpartition("/")[2]
-            fetch(url, archive)
-            _unpack(archive, [cache / file.path for file in files if file.url == url])
+        with _open(url) as source, tempfile.TemporaryFile(prefix="gind-") as archive:
+            shutil.copyfileobj(source, archive)
+            _unpack(archive, [file for file in files if file.url == url], entry, cache)
 
 
-def _unpack(archive: pathlib.Path, paths: list[pathlib.Path]) -> None:
+def _open(url: str) -> IO[bytes]:
+    log.info("downloading %s", url)
+    response: IO[bytes] = urllib.request.urlopen(url, timeout=_TIMEOUT)
+    return response
+
+
+def _unpack(archive: IO[bytes], files: list[RawFile], entry: Entry, cache: pathlib.Path) -> None:
     with zipfile.ZipFile(archive) as content:
         # by their last names only: a name in an archive must not choose where it is written
         members = {member.rpartition("/")[2]: member for member in content.namelist()}
-        for path in paths:
-            if path.name not in members:
-                raise LookupError(f"{archive.name} does not hold {path.name}")
-            with content.open(members[path.name]) as source:
-                _write(source, path)
+        for file in files:
+            name = file.path.rpartition("/")[2]
+            if name not in members:
+                raise LookupError(f"{file.url.rpartition('/')[2]} does not hold {name}")
+            with content.open(members[name]) as source:
+                _keep(source, file, entry, cache)
+
+
+def _keep(source: IO[bytes], file: RawFile, entry: Entry, cache: pathlib.Path) -> None:
+    """All of `source` in the cache, if it is the published file; or nothing: half a file would be taken for a whole."""
+    place = cache / file.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with write_atomically(place) as part:
+        with part.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        expected = None if entry.source in _COPIES else checksums().get(file.path)
+        if expected is not None and (got := sha256(part)) != expected:
+            raise DataError(
+                f"{entry.name}: {file.url} gave a file of SHA-256 {got}, expected {expected}. It was not kept: a proxy "
+                "may have answered with a page of its own, or the file has changed at its source. Try again later, or "
+                f"put your own at DIR/{file.path} and pass `--data DIR` or set GIND_DATA."
+            )
 
 
 def _refusal(entry: Entry, local: pathlib.Path | None, cache: pathlib.Path, error: Exception) -> str:

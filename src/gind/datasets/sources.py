@@ -29,8 +29,6 @@ from gind.features import compact
 
 __all__ = ["Opened", "read"]
 
-"""a bag of words of a smaller share of nonzeros is kept as sparse CSR"""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Opened:

@@ -1,19 +1,24 @@
 """What the layer accepts: every refusal says what was expected, what came and what to do."""
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from gind.diffusion.edge_norm import EdgeNorm
-from gind.diffusion.readout import OUTPUT_NORMS
+from gind.diffusion.readout import OutputNorm
 from gind.diffusion.regularize import Laplacian, StepRegularizer
 from gind.equilibrium import Adjoint, Solver, Stop
 from gind.equilibrium.options import is_finite
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, OutDegree, Scaling
+from gind.kernels import Activation
 
-__all__ = ["check_input", "check_options"]
+__all__ = ["Ends", "Injection", "Output", "check_input", "check_options"]
+
+Ends = Literal["alike", "own"]
+Injection = Literal["shared", "separate", "head"]
+Output = Literal["sum", "flux"]
 
 
 def check_input(b: Any, graph: Any, K: Tensor) -> None:
@@ -46,7 +51,7 @@ def check_input(b: Any, graph: Any, K: Tensor) -> None:
         raise ValueError(f"`b` holds NaN or infinity, first at node {row}. Clean the features or the encoder.")
 
 
-def check_options(layer: Any, activations: tuple[str, ...]) -> None:
+def check_options(layer: Any) -> None:
     """The options of a Diffusion fit together."""
     for name in ("channels", "flux_channels"):
         value = getattr(layer, name)
@@ -54,7 +59,7 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
             raise TypeError(f"`{name}` must be an int, got {value!r}.")
         if value < 1:
             raise ValueError(f"`{name}` must be at least 1, got {value}.")
-    _check_choices(layer, activations)
+    _check_choices(layer)
     required: tuple[tuple[str, type, str], ...] = (
         ("scaling", Scaling, "Symmetric()"),
         ("solver", Solver, "Anderson()"),
@@ -75,14 +80,14 @@ def check_options(layer: Any, activations: tuple[str, ...]) -> None:
     _check_ends(layer)
 
 
-def _check_choices(layer: Any, activations: tuple[str, ...]) -> None:
+def _check_choices(layer: Any) -> None:
     choices: tuple[object, ...]
     for name, choices in (
-        ("activation", activations),
-        ("ends", ("alike", "own")),
-        ("injection", ("shared", "separate", "head")),
-        ("output", ("sum", "flux")),
-        ("output_norm", (False, True, *OUTPUT_NORMS)),
+        ("activation", get_args(Activation)),
+        ("ends", get_args(Ends)),
+        ("injection", get_args(Injection)),
+        ("output", get_args(Output)),
+        ("output_norm", (False, True, *get_args(OutputNorm))),
         ("injection_norm", (False, True)),
         ("injection_bias", (False, True)),
         ("throw", get_args(Throw)),

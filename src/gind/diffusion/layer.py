@@ -7,15 +7,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gind.diffusion.check import check_input, check_options
+from gind.diffusion.check import Ends, Injection, Output, check_input, check_options
 from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product, zeros
-from gind.diffusion.readout import normalize
+from gind.diffusion.readout import OutputNorm, normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, HeavyBall, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
 from gind.graph import Graph, Scaling, Symmetric, incidence_norm
-from gind.kernels import ACTIVATIONS
+from gind.kernels import Activation
 
 __all__ = ["Diffusion"]
 
@@ -61,15 +61,15 @@ class Diffusion(nn.Module):
         flux_channels: int | None = None,
         *,
         scaling: Scaling | None = None,
-        activation: Literal["tanh", "identity"] = "tanh",
-        ends: Literal["alike", "own"] = "alike",
-        injection: Literal["shared", "separate", "head"] = "shared",
+        activation: Activation = "tanh",
+        ends: Ends = "alike",
+        injection: Injection = "shared",
         injection_bias: bool = False,
         edge_norm: EdgeNorm | None = None,
         regularizer: Regularizer | None = None,
         dropout: float = 0.0,
-        output: Literal["sum", "flux"] = "sum",
-        output_norm: bool | Literal["node", "graph"] = False,
+        output: Output = "sum",
+        output_norm: bool | OutputNorm = False,
         injection_norm: bool = False,
         injection_gain: float = 1.0,
         flux_gain: float = 1.0,
@@ -104,7 +104,7 @@ class Diffusion(nn.Module):
         self.solver = self._default_solver() if solver is None else solver
         self.adjoint = Implicit() if adjoint is None else adjoint
         self.throw: Throw = throw
-        check_options(self, ACTIVATIONS)
+        check_options(self)
         both = self.flux_channels * (2 if ends == "own" else 1)
         rows = {"shared": 0, "separate": both, "head": self.flux_channels}[injection]
         self.K = nn.Parameter(torch.empty(both, channels))

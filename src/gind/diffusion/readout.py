@@ -1,13 +1,15 @@
 """Normalizations of a layer's output. They come after the solve, so that the energy knows nothing of them."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
 from gind.graph import Graph
 
-__all__ = ["OUTPUT_NORMS", "normalize"]
+__all__ = ["OutputNorm", "normalize"]
 
-OUTPUT_NORMS = ("node", "graph")
+OutputNorm = Literal["node", "graph"]
 
 
 def normalize(out: Tensor, graph: Graph, by: str) -> Tensor:

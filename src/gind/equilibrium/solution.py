@@ -64,7 +64,7 @@ class Status(enum.Enum):
     UNMEASURED = "did the steps it was asked for, and measured nothing"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class GradientReport:
     """How the backward solve ended. It is filled in by `backward`."""
 
@@ -75,7 +75,7 @@ class GradientReport:
 
 
 @final
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Solution:
     """The answer of a solve; everything is measured at `value`, which is what it returns."""
 

@@ -24,7 +24,8 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.spec import Spec, make_spec
 from gind.experiments.toml import dump_toml, read_toml
 from gind.features import compact
-from gind.train import load_tensors, save_tensors, write_atomically
+from gind.files import write_atomically
+from gind.train import load_tensors, save_tensors
 from gind.train.checkpoint import CheckpointError, section
 
 __all__ = ["Artefact", "load_artefact", "save_weights", "write_config", "write_json"]

@@ -1,6 +1,7 @@
 """Data of a run: a name of the table or a path of one's own, prepared as asked."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ from gind.datasets import DataError, Dataset, find, load, row_normalize
 from gind.datasets.files import is_graph_path, read_graph
 from gind.features import choose_layout
 
-__all__ = ["DataOptions", "dataset_name", "load_data", "prepare"]
+__all__ = ["DataOptions", "dataset_name", "file_stem", "load_data", "prepare"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,12 @@ class DataOptions:
 def dataset_name(dataset: str) -> str:
     """The name under which defaults are kept: of the table, or "" for a path."""
     return "" if is_graph_path(dataset) else find(dataset).name
+
+
+def file_stem(dataset: str) -> str:
+    """What files about a dataset are named by: its name, or the last part of its path."""
+    path = "/" in dataset or "\\" in dataset or dataset in (".", "..")
+    return re.sub(r"[^\w.-]+", "-", Path(dataset).resolve().name if path else dataset).lower()
 
 
 def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, require_labels: bool = True) -> Dataset:

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import torch
 
+import gind
+
 __all__ = ["commit", "versions"]
 
 
 def versions() -> dict[str, str]:
     """Versions of what computes, the commit of this package where it is known, and the machine."""
-    packages = ("gind", "torch", "torch_geometric", "numpy", "numba")
-    found = {name: metadata.version(name) for name in packages}
-    last = commit(Path(__file__).parents[1])
+    packages = ("torch", "torch_geometric", "numpy", "numba")
+    last = commit(Path(gind.__file__).parent)
     return {
-        **found,
+        "gind": gind.__version__,
+        **{name: metadata.version(name) for name in packages},
         **({} if last is None else {"commit": last}),
         "python": platform.python_version(),
         "machine": platform.machine(),

@@ -20,9 +20,10 @@ from gind.experiments.protocol import parts_of
 from gind.experiments.run import certificate_table, certify_part, whole_parts
 from gind.experiments.setup import BATCH
 from gind.features import encode
+from gind.files import write_atomically
 from gind.graph import as_graph
 from gind.models import GIND
-from gind.train import Part, call, evaluate, make_parts, write_atomically
+from gind.train import Part, call, evaluate, make_parts
 
 __all__ = ["Predictions", "certify_run", "evaluate_run", "open_data", "predict_run", "write_predictions"]
 

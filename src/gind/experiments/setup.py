@@ -1,8 +1,8 @@
 """What a training needs, made from a Spec: data, split, model, and the problem that hides the test labels."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
 from gind.experiments.protocol import check_protocol, parts_of
 from gind.experiments.spec import Spec, readable_options
+from gind.kernels.threads import threads
 from gind.train import FitReport, Problem, check_fit, fit
 
 __all__ = ["BATCH", "Setup", "build_model", "sample_model", "set_up", "validate"]
@@ -37,19 +38,13 @@ class Setup:
     problem: Problem
     hidden: int
 
-    @contextmanager
-    def threads(self, count: int | None) -> Iterator[None]:
+    def threads(self, count: int | None) -> AbstractContextManager[None]:
         """Compute with `count` threads; None: with one where the problem (nodes times channels) is small.
 
         There a second thread gains little, and on a busy machine, where threads wait for each other, it costs much.
         """
         size = self.hidden * sum(graph.num_nodes for graph in self.dataset.graphs)
-        before = torch.get_num_threads()
-        torch.set_num_threads(count or (1 if size < _SMALL else before))
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+        return threads(count or (1 if size < _SMALL else torch.get_num_threads()))
 
 
 def set_up(spec: Spec, root: str | Path | None = None, *, test_curve: bool = False) -> Setup:

@@ -1,6 +1,6 @@
 """TOML in and out; every error names the file."""
 
-import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,6 @@ from typing import Any
 import tomli_w
 
 from gind.experiments.keys import ConfigError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["dump_toml", "parse_toml", "parse_value", "read_toml"]
 

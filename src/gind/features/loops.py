@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from numba import prange
 
-from gind.kernels.loops import Kernel, _compile
+from gind.kernels.loops import Kernel, compile_kernel
 
 __all__ = ["multiply", "multiply_transposed", "thin"]
 
@@ -27,7 +27,7 @@ def thin() -> Kernel:
                 kept += bits[e] >= threshold
         new_crow[len(crow) - 1] = kept
 
-    return _compile(kernel, False, "thin")
+    return compile_kernel(kernel, False, "thin")
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def multiply(parallel: bool) -> Kernel:
                 for c in range(channels):
                     here[c] += value * there[c]
 
-    return _compile(kernel, parallel, "multiply")
+    return compile_kernel(kernel, parallel, "multiply")
 
 
 @functools.cache
@@ -78,4 +78,4 @@ def multiply_transposed(flipped: bool, parallel: bool) -> Kernel:
             else:
                 out[:, first:last] = part
 
-    return _compile(kernel, parallel, f"multiply_transposed_{flipped}")
+    return compile_kernel(kernel, parallel, f"multiply_transposed_{flipped}")

@@ -119,7 +119,7 @@ _multiply_transposed.register_autograd(_backward_transposed, setup_context=_save
 
 def _register_cpu() -> None:
     from gind.features import loops
-    from gind.kernels.cpu import _run
+    from gind.kernels.cpu import run
 
     @_thin.register_kernel("cpu")
     def _(crow, col, values, bits, threshold, scale):
@@ -134,14 +134,14 @@ def _register_cpu() -> None:
     @_multiply.register_kernel("cpu")
     def _(crow, col, values, dense):
         out = dense.new_empty(len(crow) - 1, dense.shape[1])
-        _run(loops.multiply, out, (crow, col, values), crow, col, values, dense.contiguous(), out)
+        run(loops.multiply, out, (crow, col, values), crow, col, values, dense.contiguous(), out)
         return out
 
     @_multiply_transposed.register_kernel("cpu")
     def _(crow, col, values, dense, columns, flipped):
         out = _empty(dense, columns, flipped)
         kernel, place = functools.partial(loops.multiply_transposed, flipped), out.t() if flipped else out
-        _run(kernel, out, (crow, col, values), crow, col, values, dense.contiguous(), place)
+        run(kernel, out, (crow, col, values), crow, col, values, dense.contiguous(), place)
         return out
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Edges", "check_edges", "check_num_graphs"]
+__all__ = ["Edges", "cast_weights", "check_edges", "check_num_graphs"]
 
 _INTEGERS = (torch.int64, torch.int32)
 
@@ -48,6 +48,17 @@ def check_edges(edge_index: Any, num_nodes: int | None = None, edge_weight: Any 
             "Graphs of a batch share no edges."
         )
     return Edges(source, target, num_nodes, _check_weight(edge_weight, index), batch)
+
+
+def cast_weights(weight: Tensor, dtype: torch.dtype) -> Tensor:
+    """Weights in a dtype, refused where one would become infinite."""
+    cast = weight.to(dtype)
+    if not bool(torch.isfinite(cast).all()):
+        raise ValueError(
+            f"An edge weight of {float(weight.max()):g} is infinite in {dtype}. Scale the weights, or compute in "
+            "float64 (`model.double()`)."
+        )
+    return cast
 
 
 def check_num_graphs(num_graphs: Any, batch: Tensor | None) -> int:

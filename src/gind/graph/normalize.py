@@ -7,11 +7,12 @@ from typing import final
 import torch
 from torch import Tensor
 
+from gind.graph.radius import collatz_wielandt
 from gind.graph.structure import Graph, lasting
 
 __all__ = ["Identity", "OutDegree", "Row", "Scaling", "Symmetric", "incidence_norm"]
 
-_PATIENCE = 20  # steps without progress: power iteration may start slowly
+_PATIENCE = 20  # steps without progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,33 +144,23 @@ def incidence_norm(graph: Graph, scaling: Scaling, steps: int = 300, tol: float 
     """(graphs,) float64: an upper bound of ‖√w Ĝ‖₂² per graph, the largest eigenvalue of s GᵀwG s.
 
     With D the degrees and A the weights, GᵀwG = D - A, whose spectral radius is at most that of the nonnegative
-    matrix Q = s(D + A)s. For every positive x, max_i (Qx)_i/x_i bounds that radius (Collatz-Wielandt), and power
-    iteration makes the bound tight. So this is a bound after any number of steps, never an underestimate.
+    matrix Q = s(D + A)s, of which `collatz_wielandt` gives a bound.
     """
     if scaling.contracts:
         return torch.ones(graph.num_graphs, dtype=torch.float64, device=graph.device)
     key = (incidence_norm, type(scaling), scaling)
-    return graph.keep(key, lambda: _collatz_wielandt(graph, scaling.vector(graph), steps, tol))
+    return graph.keep(key, lambda: _bound(graph, scaling.vector(graph), steps, tol))
 
 
-def _collatz_wielandt(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor:
-    batch = torch.zeros_like(graph.ptr[1:]) if graph.batch is None else graph.batch
+def _bound(graph: Graph, s: Tensor, steps: int, tol: float) -> Tensor:
     weight = torch.ones_like(graph.tail, dtype=torch.float64) if graph.weight is None else graph.weight
-    x = torch.ones_like(s)
-    best = torch.full((graph.num_graphs,), torch.inf, dtype=torch.float64, device=graph.device)
-    patience = _PATIENCE
-    for _ in range(steps):
+
+    def apply(x: Tensor) -> Tensor:
         sx = s * x
         neighbors = torch.zeros_like(sx)
         neighbors.index_add_(0, graph.tail, weight * sx[graph.head])
         neighbors.index_add_(0, graph.head, weight * sx[graph.tail])
-        qx = s * (graph.degree * sx + neighbors)
-        bound = torch.zeros_like(best).scatter_reduce_(0, batch, qx / x, "amax")
-        patience = _PATIENCE if bool((bound < best * (1 - tol)).any()) else patience - 1
-        best = torch.minimum(best, bound)
-        if patience == 0:
-            break
-        top = torch.zeros_like(best).scatter_reduce_(0, batch, qx, "amax")
-        # averaging with x damps the sign-alternating part of a bipartite graph; the floor keeps x positive
-        x = (0.5 * x + 0.5 * qx / top.clamp_min(1e-300)[batch]).clamp_min(1e-12)
-    return best
+        return s * (graph.degree * sx + neighbors)
+
+    # averaging with x damps the sign-alternating part of a bipartite graph
+    return collatz_wielandt(graph, apply, steps=steps, tol=tol, patience=_PATIENCE, keep=0.5, floor=1e-12)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from gind.graph.check import Edges, check_edges, check_num_graphs
+from gind.graph.check import Edges, cast_weights, check_edges, check_num_graphs
 
 __all__ = ["Graph", "lasting"]
 
@@ -255,7 +255,7 @@ class Graph:
     @lasting
     def _cast(self, dtype: torch.dtype) -> Tensor:
         source = self.degree.new_empty(0) if self.weight is None else self.weight
-        self._casts[dtype] = source.to(dtype)
+        self._casts[dtype] = cast_weights(source, dtype)
         return self._casts[dtype]
 
     def _sum_at(self, node: Tensor) -> Tensor:

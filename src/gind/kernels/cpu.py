@@ -21,7 +21,7 @@ from torch import Tensor
 from gind.kernels import loops, reference
 from gind.kernels.untyped import config
 
-__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp"]
+__all__ = ["flux", "flux_curve", "flux_jvp", "flux_secant", "flux_vjp", "run"]
 
 Edges = tuple[Tensor, Tensor, Tensor]  # ptr, head, weight: edges sorted by tail, `weight` empty if all are 1
 _LINE = 16  # channels: a cache line of float32; narrower blocks would share lines between threads
@@ -44,7 +44,7 @@ def flux(
         return _scatter(0, activation, y, y, y, edges), y.new_empty(0, dtype=torch.float64)
     out, sums = torch.empty_like(y), y.new_empty((3, num_graphs, y.shape[1]), dtype=torch.float64)
     kernel = functools.partial(loops.moments, activation == "identity", primitive)
-    _run(kernel, y, edges, y, *edges, batch, out, sums)
+    run(kernel, y, edges, y, *edges, batch, out, sums)
     return out, sums
 
 
@@ -67,18 +67,18 @@ def flux_vjp(y: Tensor, t: Tensor, cotangent: Tensor, edges: Edges, batch: Tenso
     """See `reference.flux_vjp`."""
     out, cotangent = torch.empty_like(y), reference.all_three(cotangent).to(y.dtype).contiguous()
     kernel = functools.partial(loops.flux_vjp, activation == "identity")
-    _run(kernel, y, edges, y, t, cotangent, *edges, batch, out)
+    run(kernel, y, edges, y, t, cotangent, *edges, batch, out)
     return out
 
 
 def _scatter(order: int, activation: str, y: Tensor, t: Tensor, u: Tensor, edges: Edges) -> Tensor:
     out = torch.empty_like(y)
     kernel = functools.partial(loops.scatter, order, activation == "identity")
-    _run(kernel, y, edges, y, t, u, *edges, _NOBODY, out)
+    run(kernel, y, edges, y, t, u, *edges, _NOBODY, out)
     return out
 
 
-def _run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *tensors: Tensor) -> None:
+def run(make: Callable[[bool], Callable[..., None]], y: Tensor, edges: Edges, *tensors: Tensor) -> None:
     """Call a kernel with as many threads as torch would use, and blocks of channels that keep them all busy."""
     arrays = [tensor.numpy() for tensor in tensors]
     channels, work = y.shape[1], len(edges[1]) * y.shape[1]

@@ -21,7 +21,17 @@ from gind.kernels.prefetch import prefetch
 from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
 from gind.kernels.untyped import config
 
-__all__ = ["Kernel", "checksum", "compile_as", "flux_vjp", "moments", "scatter", "start_threads"]
+__all__ = [
+    "Kernel",
+    "checksum",
+    "compile_as",
+    "compile_kernel",
+    "flux_vjp",
+    "kept_in",
+    "moments",
+    "scatter",
+    "start_threads",
+]
 
 if config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set")
@@ -46,6 +56,11 @@ def start_threads(x):
         x[i] = i
 
 
+def kept_in() -> str:
+    """The directory where compiled code is kept: NUMBA_CACHE_DIR, beside this file, or the user's cache."""
+    return str(start_threads.stats.cache_path)
+
+
 @njit(inline="always")
 def hint(y, out, row, first, last):
     """Ask for the parts of two rows that a coming edge will use."""
@@ -61,7 +76,8 @@ def compile_as(name: str, function: Any, *, parallel: bool) -> Kernel:
     return compiled
 
 
-def _compile(function: Any, parallel: bool, name: str) -> Kernel:
+def compile_kernel(function: Any, parallel: bool, name: str) -> Kernel:
+    """`compile_as` a name of its own for serial code, for parallel code, and for each version of what it may call."""
     return compile_as(f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}", function, parallel=parallel)
 
 
@@ -111,7 +127,7 @@ def scatter(order: int, linear: bool, parallel: bool) -> Kernel:
                         here[c] -= q
                 out[i, first:last] += here
 
-    return _compile(kernel, parallel, f"scatter_{order}_{linear}")
+    return compile_kernel(kernel, parallel, f"scatter_{order}_{linear}")
 
 
 @functools.cache
@@ -158,7 +174,7 @@ def moments(linear: bool, integral: bool, parallel: bool) -> Kernel:
                     sums[1, g, first + c] += m1[c]
                     sums[2, g, first + c] += m2[c]
 
-    return _compile(kernel, parallel, f"moments_{linear}_{integral}")
+    return compile_kernel(kernel, parallel, f"moments_{linear}_{integral}")
 
 
 @functools.cache
@@ -198,4 +214,4 @@ def flux_vjp(linear: bool, parallel: bool) -> Kernel:
                         here[c] -= q
                 out[i, first:last] += here
 
-    return _compile(kernel, parallel, f"flux_vjp_{linear}")
+    return compile_kernel(kernel, parallel, f"flux_vjp_{linear}")

@@ -9,16 +9,17 @@ import importlib
 import warnings
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from gind.kernels import reference
 
-__all__ = ["ACTIVATIONS", "flux", "flux_jvp", "flux_secant", "has_numba", "implementation", "why_not"]
+__all__ = ["ACTIVATIONS", "Activation", "flux", "flux_jvp", "flux_secant", "has_numba", "implementation", "why_not"]
 
-ACTIVATIONS = ("tanh", "identity")
+Activation = Literal["tanh", "identity"]
+ACTIVATIONS: tuple[str, ...] = get_args(Activation)
 _IMPLEMENTATIONS = {"cpu": ("gind.kernels.compiled", "gind.kernels.cpu")}  # device type → modules, the fastest first
 
 

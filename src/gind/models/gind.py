@@ -12,10 +12,13 @@ from gind.features import encode, make_linear
 from gind.graph import Graph, Pooling, as_graph, pool
 from gind.models.heads import Head, check_choice, make_head
 from gind.models.init import Init, start_linear
-from gind.models.passage import BETWEEN, Between, Passage
+from gind.models.passage import Between, Passage
 
 __all__ = ["GIND"]
 
+Task = Literal["node", "graph"]
+Depth = Literal["stack", "composition"]
+Readout = Literal["last", "all"]
 _SOLVE = ("alpha", "solver", "stop", "adjoint", "throw")
 
 
@@ -39,27 +42,27 @@ class GIND(nn.Module):
         out_channels: int,
         num_layers: int = 1,
         *,
-        task: Literal["node", "graph"] = "node",
+        task: Task = "node",
         head: Head = "linear",
         pooling: Pooling = "sum",
         dropout: float = 0.0,
-        depth: Literal["stack", "composition"] = "stack",
+        depth: Depth = "stack",
         init: Init = "uniform",
         directed: bool = False,
         encoder_bias: bool = True,
         between: Between = "none",
-        readout: Literal["last", "all"] = "last",
+        readout: Readout = "last",
         diffusion_dropout: float = 0.0,
         **options: Any,
     ) -> None:
         super().__init__()
-        check_choice("task", task, ("node", "graph"))
-        check_choice("head", head, ("linear", "mlp", "mlp-inner"))
-        check_choice("depth", depth, ("stack", "composition"))
-        check_choice("init", init, ("uniform", "normal"))
-        check_choice("pooling", pooling, ("sum", "mean", "max"))
-        check_choice("between", between, BETWEEN)
-        check_choice("readout", readout, ("last", "all"))
+        check_choice("task", task, Task)
+        check_choice("head", head, Head)
+        check_choice("depth", depth, Depth)
+        check_choice("init", init, Init)
+        check_choice("pooling", pooling, Pooling)
+        check_choice("between", between, Between)
+        check_choice("readout", readout, Readout)
         if num_layers < 1:
             raise ValueError(f"`num_layers` must be at least 1, got {num_layers}.")
         if not 0 <= dropout < 1:

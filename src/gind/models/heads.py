@@ -1,6 +1,6 @@
 """Readouts of a model: linear or MLP."""
 
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from torch import nn
 
@@ -31,7 +31,8 @@ def make_head(
     )
 
 
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a name that is not among the choices."""
+def check_choice(name: str, value: object, kind: Any) -> None:
+    """Refuse a name that is not among the choices of a Literal."""
+    choices = get_args(kind)
     if value not in choices:
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}.")

@@ -7,10 +7,9 @@ from torch_geometric.nn import GraphNorm
 
 from gind.graph import Graph
 
-__all__ = ["BETWEEN", "Between", "Passage"]
+__all__ = ["Between", "Passage"]
 
 Between = Literal["none", "relu", "norm-relu"]
-BETWEEN = ("none", "relu", "norm-relu")
 
 
 @final

@@ -17,7 +17,7 @@ from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Cell, Sheet
 from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
-from gind.reports.words import are
+from gind.text import are
 
 __all__ = ["Collection", "Convergence", "Row", "Single", "Statistic", "collect"]
 

@@ -6,8 +6,7 @@ from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
 from gind.reports.ledger_words import mismatches, missing
-from gind.reports.markdown import table
-from gind.reports.words import are, plural
+from gind.text import are, plural, table
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
 

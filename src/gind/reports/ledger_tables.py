@@ -7,9 +7,10 @@ from gind.reports.collect import Row
 from gind.reports.curves import Curve, levels, series
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
 from gind.reports.ledger_words import side
-from gind.reports.markdown import scientific, spread, table
+from gind.reports.numbers import scientific, spread
 from gind.reports.paper import PaperTable, PaperValue
 from gind.reports.read import Timing
+from gind.text import table
 
 __all__ = [
     "accuracy_of",

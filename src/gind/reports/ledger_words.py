@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from gind.experiments.protocol import CHOICES
 from gind.reports.compare import FAR
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
-from gind.reports.words import plural
+from gind.text import plural
 
 __all__ = ["SIDES", "far", "mismatches", "missing", "ranges", "side"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Collection, Row
 from gind.reports.compare import FAR, Comparison, Entry, Line, compare
-from gind.reports.markdown import duration, scientific, spread, table
+from gind.reports.numbers import duration, scientific, spread
 from gind.reports.paper import Paper
 from gind.reports.remarks import Remarks
 from gind.reports.settings import ModelSettings, model_settings
-from gind.reports.words import are, have, plural
+from gind.text import are, have, plural, table
 
 __all__ = ["comparison_section", "convergence_section", "settings_section", "sheet_page"]
 

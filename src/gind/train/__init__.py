@@ -1,7 +1,7 @@
 """Training: one loop for every model and every task, which cannot see the test part unless a `Problem` shows it."""
 
+from gind.files import write_atomically
 from gind.train.checkpoint import CheckpointError, load_tensors, save_tensors
-from gind.train.files import write_atomically
 from gind.train.loop import (
     IMPLICIT_OPTIONS,
     FitReport,

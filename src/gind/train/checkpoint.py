@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from gind.errors import UserError
-from gind.train.files import write_atomically
+from gind.files import write_atomically
 
 __all__ = ["CheckpointError", "load_tensors", "optimizer_tensors", "restore_optimizer", "save_tensors", "section"]
 

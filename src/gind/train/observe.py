@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gind.errors import MissingPackageError
-from gind.train.files import write_atomically
+from gind.files import write_atomically
 from gind.train.problem import Watched
 from gind.train.state import EpochRecord
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gind.experiments.toml import dump_toml
-from gind.train import write_atomically
+from gind.files import write_atomically
 from gind.tuning.choose import Tried
 from gind.tuning.search import Search
 

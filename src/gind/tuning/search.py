@@ -15,7 +15,6 @@ hidden = [16, 32, 64]
 
 import dataclasses
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 from gind.datasets import DataError
 from gind.datasets.table import nearest
 from gind.experiments import ConfigError, Spec, combine, make_spec
-from gind.experiments.data import dataset_name
+from gind.experiments.data import dataset_name, file_stem
 from gind.experiments.grid import parse_splits
 from gind.experiments.toml import read_toml
 from gind.tuning.space import Parameter, Range, look_up, make_space, nested
@@ -150,8 +149,7 @@ def _make_search(name: str, table: Mapping[str, Any]) -> Search:
 
 def place_of(dataset: str) -> str:
     """A file name for a dataset, also for a path."""
-    name = Path(dataset).resolve().name if "/" in dataset or "\\" in dataset else dataset
-    return re.sub(r"[^\w.-]+", "-", name).lower()
+    return file_stem(dataset)
 
 
 def _has(table: Mapping[str, Any], key: str) -> bool:

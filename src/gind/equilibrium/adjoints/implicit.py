@@ -13,6 +13,7 @@ from gind.equilibrium.energy import Energy, Map, Problem
 from gind.equilibrium.inner import InnerProduct
 from gind.equilibrium.iterate import iterate
 from gind.equilibrium.linear import LinearSolution, conjugate_gradients
+from gind.equilibrium.options import in_words
 from gind.equilibrium.precondition import Preconditioner, check_preconditioner, prepare
 from gind.equilibrium.solution import ConvergenceWarning, GradientReport, Solution, Status, Stop
 from gind.equilibrium.solvers.anderson import Anderson
@@ -38,6 +39,8 @@ class Implicit(Adjoint):
     """of the conjugate gradients"""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.stop, Stop):
+            raise TypeError(f"`stop` must be a Stop such as Stop(1e-6, 1000), got {in_words(self.stop)}.")
         check_preconditioner(self.preconditioner)
 
     def run(self, problem: Problem, z0: Tensor, solve: Solve) -> Solution:

@@ -42,8 +42,10 @@ class NewtonCG(Solver):
     needs_energy = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.forcing < 1:
-            raise ValueError(f"`forcing` must lie between 0 and 1, got {self.forcing}.")
+        if not isinstance(self.forcing, int | float) or not 0 < self.forcing < 1:
+            raise ValueError(f"`forcing` must lie between 0 and 1, got {self.forcing!r}.")
+        if not isinstance(self.far, int | float) or not self.far >= 0:
+            raise ValueError(f"`far` must be a number >= 0, got {self.far!r}.")
         check_count("inner_steps", self.inner_steps, 1)
         check_count("search_steps", self.search_steps, 1)
         check_preconditioner(self.preconditioner)

@@ -1,8 +1,8 @@
 """Build the C loops for this machine, once, and load them.
 
 The first use compiles them with the compiler that is there, for the very CPU (-march=native), and keeps the result in
-`$GIND_CACHE`, `$XDG_CACHE_HOME/gind` or `~/.cache/gind`, under a name made of source, compiler and CPU. Where that is
-not possible `library` says why (ImportError), and numba serves instead. `GIND_NATIVE=0` turns it off.
+the cache (`gind.cache`), under a name made of source, compiler and CPU. Where that is not possible `library` says why
+(ImportError), and numba serves instead. `GIND_NATIVE=0` turns it off.
 """
 
 import ctypes
@@ -13,9 +13,12 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import zlib
 from pathlib import Path
+
+from gind.cache import cache_directory
+from gind.errors import UserError
+from gind.files import write_atomically
 
 __all__ = ["library"]
 
@@ -30,6 +33,19 @@ _SECONDS = 120
 @functools.cache
 def library() -> ctypes.CDLL:
     """The compiled loops; raises ImportError with the reason where they cannot be had."""
+    compiler = _compiler()
+    place = _cache() / f"edges-{_fingerprint(compiler):08x}.so"
+    try:
+        try:
+            return ctypes.CDLL(str(place))
+        except OSError:  # not there yet, or broken
+            _compile(compiler, place)
+            return ctypes.CDLL(str(place))
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ImportError(f"the C loops could not be built ({error})") from error
+
+
+def _compiler() -> str:
     if os.environ.get("GIND_NATIVE", "1") == "0":
         raise ImportError("GIND_NATIVE=0 is set")
     if sys.platform == "win32":
@@ -37,27 +53,16 @@ def library() -> ctypes.CDLL:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise ImportError("there is no C compiler")
-    directory = _cache()
-    place = directory / f"edges-{_fingerprint(compiler):08x}.so"
-    try:
-        try:
-            return ctypes.CDLL(str(place))
-        except OSError:  # not there yet, or broken
-            _compile(compiler, directory, place)
-            return ctypes.CDLL(str(place))
-    except (OSError, subprocess.SubprocessError) as error:
-        raise ImportError(f"the C loops could not be built ({error})") from error
+    return compiler
 
 
 def _cache() -> Path:
     """A directory that only we can write to: what lies there will be run."""
-    given = os.environ.get("GIND_CACHE")
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        directory = Path(given) if given else base / "gind"
+        directory = cache_directory("kernels")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.stat()
-    except (OSError, RuntimeError) as error:
+    except (OSError, UserError) as error:
         raise ImportError(f"no directory to keep the C loops ({error}); set GIND_CACHE") from error
     if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise ImportError(f"others may write to {directory}; set GIND_CACHE to a directory of your own")
@@ -84,17 +89,13 @@ def _cpu() -> str:
     return "\n".join(line for line in dict.fromkeys(lines) if line.startswith(("model name", "flags", "Features")))
 
 
-def _compile(compiler: str, directory: Path, place: Path) -> None:
-    """Under another name first: processes that build at the same time do not disturb each other."""
-    handle, name = tempfile.mkstemp(suffix=".so", dir=directory)
-    os.close(handle)
-    try:
+def _compile(compiler: str, place: Path) -> None:
+    """Whole or not at all: processes that build at the same time do not disturb each other."""
+    source = str(_SOURCE / "edges.c")
+    with write_atomically(place) as temporary:
         for tuning in _TUNING:
-            command = [*compiler.split(), *_FLAGS, *tuning, "-shared", "-fPIC", str(_SOURCE / "edges.c"), "-o", name]
+            command = [*compiler.split(), *_FLAGS, *tuning, "-shared", "-fPIC", source, "-o", str(temporary)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
             if done.returncode == 0:
-                os.replace(name, place)
                 return
         raise OSError(f"{compiler}: {' '.join(done.stderr.split())[:200]}")
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -1,22 +1,10 @@
-"""Pieces of Markdown."""
+"""Numbers in words."""
 
 import math
-from collections.abc import Sequence
 
 from gind.reports.collect import Statistic
 
-__all__ = ["cell", "duration", "scientific", "spread", "table"]
-
-
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
-    """The lines of a table; all columns but the first `left` are aligned to the right."""
-    rules = ["---" if number < left else "---:" for number in range(len(titles))]
-    return [f"| {' | '.join(map(cell, line))} |" for line in (titles, rules, *rows)]
-
-
-def cell(text: str) -> str:
-    """A text that cannot break the table it stands in."""
-    return " ".join(text.split()).replace("|", "\\|")
+__all__ = ["duration", "scientific", "spread"]
 
 
 def spread(statistic: Statistic) -> str:

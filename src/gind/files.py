@@ -1,7 +1,7 @@
 """Files that are either whole or not there."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,18 +11,17 @@ __all__ = ["write_atomically"]
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`; when the block ends well, it takes the place of `path` in one step.
+    """A new, empty file beside `path`; when the block ends well, it takes the place of `path` in one step.
 
     Its bytes are on the disk before the name changes, and the name before the call returns: a kill or a power cut at
-    any moment leaves the old file or the new one.
+    any moment leaves the old file or the new one. A kill may leave the new one as `.{name}.*.part`.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    # readable by whoever may read other new files: the system applies the umask, which cannot be asked for safely
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
         _sync(temporary)
-        temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -39,9 +38,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
