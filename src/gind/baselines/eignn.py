@@ -204,7 +204,7 @@ class EIGNN(nn.Module):
         if method == "elimination":
             tree = forest(graph, energy.X.dtype)
             if tree is None:
-                raise ValueError('`method="elimination"` is for graphs without cycles; use `method="auto"` on this one.')
+                raise ValueError('`method="elimination"` is for graphs without cycles, this one has some: use "auto".')
             return tree.inverse(self.gamma * energy.eigenvalues)
         spectrum, Q = _spectrum(graph, energy.S)
         gain = 1 / (1 - self.gamma * spectrum[:, None] * energy.eigenvalues)
