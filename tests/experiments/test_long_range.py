@@ -28,6 +28,13 @@ def test_the_end_of_a_chain_hears_of_its_beginning(tmp_path: Path, classes: int)
     assert bool(predictions.proven.all())
 
 
+def test_eignn_tells_two_classes_at_the_end_of_a_chain(tmp_path: Path) -> None:
+    options = {"dataset": "chains", "length": 100, "epochs": 10, "model": {"name": "eignn"}}
+    report = run(make_spec(options), tmp_path / "run").report
+    assert report["test"]["accuracy"] == 1.0
+    assert report["certificate"]["residual"] <= report["certificate"]["tolerance"]
+
+
 def test_precision_is_single_unless_asked() -> None:
     spec = make_spec({"dataset": "wine", "model": {"name": "mlp"}})
     assert {p.dtype for p in spec.new_model("node", 3, 2).parameters()} == {torch.float32}

@@ -18,7 +18,7 @@ from gind.reports.curves import CURVES, levels, series
 from gind.reports.figures import draw, write_figures
 from gind.reports.html import html_page
 from gind.reports.ledger import Item, open_item, open_ledger
-from gind.reports.ledger_page import item_page, results_page
+from gind.reports.ledger_page import item_page, item_section, results_page
 from gind.reports.ledger_words import ranges
 
 ROOT = Path(__file__).parents[2]
@@ -239,3 +239,13 @@ def test_the_committed_page_is_that_of_the_committed_reports() -> None:
     for path in figures.values():
         assert (ROOT / "docs" / path).exists()
         assert (ROOT / "docs" / path).with_suffix(".svg").exists()
+
+
+@pytest.mark.parametrize("name", ["chains", "chains-three"])
+def test_a_curve_has_its_remarks(tmp_path: Path, name: str) -> None:
+    item = open_item(name, tmp_path, load_paper())
+    page = "\n".join(item_section(item, {}))
+    assert item.remarks.whole.startswith("The paper")
+    assert f"\n{item.remarks.whole}\n" in page
+    for model in ("ignn", "eignn"):
+        assert f"\n- {model}: {item.remarks.find(model, 'chains')}\n" in page

@@ -203,6 +203,7 @@ def test_every_dataset_is_compared_once() -> None:
         ("[gcn]\ntexsa = 'x'", "does not run gcn on 'texsa'"),
         ("[gcn]\nall = 3", "one text"),
         ("gcn = 'x'", "one text"),
+        ("all = 3", "a text"),
         ("[gcn", "not valid TOML"),
     ],
 )

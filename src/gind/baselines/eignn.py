@@ -1,15 +1,18 @@
-"""EIGNN (Liu et al., 2021): a linear equilibrium, in closed form or by conjugate gradients."""
+"""EIGNN (Liu et al., 2021): a linear equilibrium, in closed form, by elimination or by conjugate gradients."""
 
 import dataclasses
 import functools
 import math
-from typing import Literal, final
+from collections.abc import Callable
+from typing import Literal, final, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.baselines.adjacency import Adjacency, adjacency, open_graph
+from gind.baselines.forest import forest
+from gind.baselines.unit import unit_rows
 from gind.diffusion.map import inner_product
 from gind.equilibrium import Energy, Implicit, InnerProduct, NewtonCG, Stop, fixed_point
 from gind.equilibrium.energy import Map
@@ -18,7 +21,7 @@ from gind.graph import Graph
 
 __all__ = ["EIGNN", "LinearEnergy"]
 
-Method = Literal["auto", "closed", "iterative"]
+Method = Literal["auto", "closed", "elimination", "iterative"]
 _CLOSED_UP_TO = 1000  # nodes
 _EPSILON = 1e-12
 
@@ -87,11 +90,16 @@ class EIGNN(nn.Module):
     is differentiated through the eigenvectors, and gradients are exact also where eigenvalues coincide.
 
     X are the features themselves, and F is in_channels x in_channels; `hidden_channels` counts only with `encode`,
-    where X is a linear map of the features. Dropout acts on the features.
+    where X is a linear map of the features.
 
-    method  "closed": Z̃ = Q_S[(Q_SᵀXQ)_ij / (1 - γ λ_S,i λ_j)], by the eigenvectors of S, O(n³) once per graph;
-            "iterative": conjugate gradients, without Q if d > 2n, where O(d³) would cost more than it saves;
-            "auto": closed for a single graph of up to 1000 nodes with d ≤ 2n, else iterative
+    method          "closed": Z̃ = Q_S[(Q_SᵀXQ)_ij / (1 - γ λ_S,i λ_j)], by the eigenvectors of S, O(n³) once per graph;
+                    "elimination": on graphs without cycles, such as chains, O(nd), and exact also where Z fades;
+                    "iterative": conjugate gradients, without Q if d > 2n, where O(d³) would cost more than it saves;
+                    "auto": iterative if d > 2n; else elimination without cycles, closed for a single graph of up to
+                    1000 nodes, iterative
+    normalize       scale each node's Z to length 1 before B, as its authors do on chains
+    dropout         of the features
+    output_dropout  before B, of the normalized Z if both are there
     """
 
     def __init__(
@@ -104,7 +112,9 @@ class EIGNN(nn.Module):
         gamma: float = 0.8,
         method: Method = "auto",
         encode: bool = False,
+        normalize: bool = False,
         dropout: float = 0.0,
+        output_dropout: float = 0.0,
         stop: Stop | None = None,
     ) -> None:
         super().__init__()
@@ -112,7 +122,12 @@ class EIGNN(nn.Module):
             raise ValueError(f"EIGNN has one equilibrium: `num_layers` must be 1, got {num_layers}.")
         if not 0 < gamma < 1:
             raise ValueError(f"`gamma` must lie between 0 and 1, so that there is an equilibrium, got {gamma}.")
-        self.gamma, self.dropout = gamma, dropout
+        if method not in get_args(Method):
+            raise ValueError(f"`method` must be one of {', '.join(get_args(Method))}, got {method!r}.")
+        for name, rate in (("dropout", dropout), ("output_dropout", output_dropout)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must lie in [0, 1), got {rate}.")
+        self.gamma, self.normalize, self.dropout, self.output_dropout = gamma, normalize, dropout, output_dropout
         self.method: Method = method
         self.stop = Stop() if stop is None else stop
         self.encoder = make_linear(in_channels, hidden_channels) if encode else None
@@ -140,12 +155,29 @@ class EIGNN(nn.Module):
         graph = open_graph(x, edge_index, edge_weight, batch)
         if self.encoder is not None:
             x = encode(x, self.encoder, self.dropout, self.training)
-        n, d = x.shape
-        wide, small = d > 2 * n, graph.num_graphs == 1 and n <= _CLOSED_UP_TO
-        closed = self.method == "closed" or (self.method == "auto" and small and not wide)
-        energy, Q = self._bind(x, graph, diagonal=closed or not wide)
-        z = self._closed(energy, graph) if closed else self._iterative(energy)
-        return F.linear(z, self.B if Q is None else self.B @ Q)
+        wide = x.shape[1] > 2 * len(x)
+        method = self._choose(graph, x.dtype, wide)
+        energy, Q = self._bind(x, graph, diagonal=method != "iterative" or not wide)
+        if method == "iterative":
+            return self._scores(self._iterative(energy), Q)
+        return self._scores(self._direct(energy, self._inverse(energy, graph, method)), Q)
+
+    def _choose(self, graph: Graph, dtype: torch.dtype, wide: bool) -> Method:
+        if self.method != "auto":
+            return self.method
+        if wide:
+            return "iterative"
+        if forest(graph, dtype) is not None:
+            return "elimination"
+        return "closed" if graph.num_graphs == 1 and graph.num_nodes <= _CLOSED_UP_TO else "iterative"
+
+    def _scores(self, z: Tensor, Q: Tensor | None) -> Tensor:
+        """Of the equilibrium in the basis Q. A length is the same in every orthogonal basis, a dropout is not."""
+        if self.normalize:
+            z = unit_rows(z)
+        if Q is not None and self.training and self.output_dropout > 0:
+            z, Q = z @ Q.T, None
+        return F.linear(dropout(z, self.output_dropout, self.training), self.B if Q is None else self.B @ Q)
 
     def _bind(self, x: Tensor, graph: Graph, diagonal: bool) -> tuple[LinearEnergy, Tensor | None]:
         """The energy of this input, and the basis it is written in."""
@@ -166,21 +198,26 @@ class EIGNN(nn.Module):
         z0 = torch.zeros_like(energy.X)
         return fixed_point(energy, z0, solver=solver, stop=self.stop, adjoint=adjoint, inner=energy.inner).value
 
-    def _closed(self, energy: LinearEnergy, graph: Graph) -> Tensor:
+    def _inverse(self, energy: LinearEnergy, graph: Graph, method: Method) -> Callable[[Tensor], Tensor]:
+        """(I - γ S ⊗ diag(λ))⁻¹, by the eigenvectors of S or by elimination."""
         assert energy.eigenvalues is not None
+        if method == "elimination":
+            tree = forest(graph, energy.X.dtype)
+            if tree is None:
+                raise ValueError('`method="elimination"` is for graphs without cycles, this one has some: use "auto".')
+            return tree.inverse(self.gamma * energy.eigenvalues)
         spectrum, Q = _spectrum(graph, energy.S)
         gain = 1 / (1 - self.gamma * spectrum[:, None] * energy.eigenvalues)
+        return lambda rhs: Q @ (gain * (Q.T @ rhs))
 
-        def resolve(rhs: Tensor) -> Tensor:
-            return Q @ (gain * (Q.T @ rhs))
-
+    def _direct(self, energy: LinearEnergy, inverse: Callable[[Tensor], Tensor]) -> Tensor:
         with torch.no_grad():
             # measures the residual; 0 steps, unless rounding is above the tolerance
-            z = fixed_point(energy, resolve(energy.X), solver=NewtonCG(), stop=self.stop, inner=energy.inner).value
+            z = fixed_point(energy, inverse(energy.X), solver=NewtonCG(), stop=self.stop, inner=energy.inner).value
         if not torch.is_grad_enabled():
             return z
-        # the derivative of the equilibrium is (I - γ S ⊗ g)⁻¹ applied to that of the map, which is what `resolve` is
-        return z + resolve((energy(z) - z) * energy.slack)
+        # the derivative of the equilibrium is (I - γ S ⊗ g)⁻¹ applied to that of the map
+        return z + inverse((energy(z) - z) * energy.slack)
 
 
 def _spectrum(graph: Graph, S: Adjacency) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gind.baselines.adjacency import Adjacency, AdjacencyKind, adjacency, open_graph
+from gind.baselines.unit import unit_rows
 from gind.diffusion.map import inner_product
 from gind.diffusion.spectral import spectral_bound
 from gind.equilibrium import Contraction, Implicit, InnerProduct, Stop, fixed_point
@@ -149,12 +150,6 @@ class IGNN(nn.Module):
         if self.task == "graph":
             x = pool(x, graph, self.pooling)
         elif self.normalize:
-            x = _unit(x)
+            x = unit_rows(x)
         scores: Tensor = self.head(x)
         return scores
-
-
-def _unit(x: Tensor) -> Tensor:
-    """Rows of length 1. A row of zeros stays, with gradient 0 where F.normalize has 10¹² and drowns all others."""
-    size = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    return torch.where(size > 0, x / size.where(size > 0, 1.0), 0.0)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
-from gind.reports.ledger_words import mismatches, missing
+from gind.reports.ledger_words import curve_remarks, mismatches, missing
 from gind.text import are, plural, table
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
@@ -62,11 +62,12 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
     lines = [f"## {item.title}", "", f"{_label(item)}. {there}", ""]
     if item.name in figures:
         lines += [f"![{item.title}]({figures[item.name]})", ""]
+    lines += [item.remarks.whole, ""] if item.remarks.whole else []
     for number, printed in enumerate(item.tables):
         lines += paper_table(item, printed) if printed.datasets else timing(item, printed)
         lines += others(item, printed) if printed.datasets and number == 0 else []
     if item.name in CURVES and item.places:
-        lines += curve_table(item, CURVES[item.name])
+        lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
     return lines + mismatches(item) + convergence(item) + splits(item) + missing(item)
 
 

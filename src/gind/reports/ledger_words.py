@@ -7,7 +7,7 @@ from gind.reports.compare import FAR
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
 from gind.text import plural
 
-__all__ = ["SIDES", "far", "mismatches", "missing", "ranges", "side"]
+__all__ = ["SIDES", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
 
 SIDES = ("published", "certified")
 
@@ -34,6 +34,13 @@ def mismatches(item: Item) -> list[str]:
                 text = item.remarks.find(place.system if paper else place.model, place.dataset)
                 lines.append(f"- {place.dataset}{row}: {name} is {where}." + (f" {text}" if text else ""))
     return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
+
+
+def curve_remarks(item: Item) -> list[str]:
+    """What is known about the systems of a curve; the paper has no cells there that they could be far from."""
+    systems = dict.fromkeys((place.model, place.dataset) for place in item.places)
+    found = {model: text for model, dataset in systems if (text := item.remarks.find(model, dataset))}
+    return [*(f"- {model}: {text}" for model, text in found.items()), ""] if found else []
 
 
 def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:

@@ -1,7 +1,9 @@
 """Remarks on results: prose by hand, which no table can compute.
 
 A file beside the sheet, remarks/<sheet>.toml, by model (or a variant of it, as [gind+paper]) and dataset; `all` is for
-every dataset without its own:
+every dataset without its own. Before the first model `all` is on the whole item of the ledger:
+
+    all = "The paper ..."
 
     [gcn]
     all = "The authors ..."
@@ -22,9 +24,10 @@ __all__ = ["Remarks", "read_remarks"]
 
 @dataclasses.dataclass(frozen=True)
 class Remarks:
-    """Remarks by model and dataset."""
+    """Remarks by model and dataset, and one on all of them."""
 
     texts: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    whole: str = ""
 
     def find(self, model: str, dataset: str) -> str:
         """The remark on a model and a dataset; else on the model; else nothing."""
@@ -37,7 +40,10 @@ def read_remarks(path: Path, sheet: Sheet) -> Remarks:
     file = path.parent / "remarks" / path.name
     if not file.exists():
         return Remarks()
-    table = read_toml(file)
+    table = dict(read_toml(file))
+    whole = table.pop("all", "")
+    if not isinstance(whole, str):
+        raise ConfigError(f"{file}: `all` must be a text, got {whole!r}.")
     named = {model: [cell for cell in sheet.cells if model in (cell.model, cell.system)] for model in table}
     datasets = {model: {cell.dataset for cell in cells} for model, cells in named.items()}
     models = {name for cell in sheet.cells for name in (cell.model, cell.system)}
@@ -50,5 +56,6 @@ def read_remarks(path: Path, sheet: Sheet) -> Remarks:
             advice = nearest(dataset, datasets[model])
             raise ConfigError(f"{file}: the sheet does not run {model} on {dataset!r}. {advice}")
     return Remarks(
-        {model: {name: " ".join(text.split()) for name, text in texts.items()} for model, texts in table.items()}
+        {model: {name: " ".join(text.split()) for name, text in texts.items()} for model, texts in table.items()},
+        " ".join(whole.split()),
     )
