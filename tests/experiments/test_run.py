@@ -72,9 +72,21 @@ def test_a_resume_that_is_refused_changes_nothing(tmp_path: Path) -> None:
     before = files(tmp_path)
     with pytest.raises(RunError, match="lr was"):
         run(spec_of(50, lr=0.5), tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="has 3 epochs already"):
+        run(spec_of(2), tmp_path, resume=True)
     assert files(tmp_path) == before
     (tmp_path / "checkpoint.safetensors").write_bytes(b"nonsense")
     with pytest.raises(CheckpointError, match="damaged"):
         run(spec_of(50), tmp_path, resume=True)
     assert files(tmp_path) == {**before, "checkpoint.safetensors": b"nonsense"}
     assert json.loads(before["report.json"])["training"]["epochs"] == 3
+
+
+def test_nothing_of_a_run_that_is_replaced_stays(tmp_path: Path) -> None:
+    run(spec_of(3), tmp_path)
+    run(spec_of(1), tmp_path / "beside" / "mlp")
+    (tmp_path / "predictions.csv").write_text("of before")
+    (tmp_path / "notes.txt").write_text("by the user")
+    run(spec_of(2), tmp_path, overwrite=True)
+    assert not {"predictions.csv", "beside"} & {path.name for path in tmp_path.iterdir()}
+    assert (tmp_path / "notes.txt").exists()

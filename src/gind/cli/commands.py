@@ -28,7 +28,7 @@ from gind.experiments import (
     run,
     write_predictions,
 )
-from gind.experiments.artefact import CHECKPOINT, CONFIG, read_config
+from gind.experiments.artefact import BESIDE, CHECKPOINT, CONFIG, PREDICTIONS, read_config
 from gind.experiments.data import file_stem
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
@@ -116,7 +116,7 @@ def train(request: Request) -> None:
     directory = request.out or _directory(spec)
     others = []
     for model in request.beside:
-        place = directory / "beside" / model
+        place = directory / BESIDE / model
         started = request.resume and (place / CONFIG).exists()
         others.append((read_config(place)[0] if started else request.beside_spec(spec, model), place))
     outcomes = [_train(request, each, place) for each, place in [(spec, directory), *others]]
@@ -159,7 +159,7 @@ def predict(directory: Path, dataset: str | None, data: Path | None, out: Path |
     """Write predictions as CSV."""
     artefact = load_artefact(directory)
     predictions = predict_run(artefact, open_data(artefact, dataset, data, labels=False))
-    path = directory / "predictions.csv" if out is None else out
+    path = directory / PREDICTIONS if out is None else out
     write_predictions(path, predictions)
     screens.predictions(console, predictions, path)
 

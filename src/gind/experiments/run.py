@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,11 @@ from gind.datasets import Dataset, Split
 from gind.equilibrium import ConvergenceError
 from gind.errors import UserError
 from gind.experiments.artefact import (
+    BESIDE,
     CHECKPOINT,
     CONFIG,
     METRICS,
+    PREDICTIONS,
     REPORT,
     WEIGHTS,
     read_config,
@@ -158,11 +161,15 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
         return
     if overwrite:
         read_run(directory)  # refuses what is no run
-        for name in (CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
+        shutil.rmtree(directory / BESIDE, ignore_errors=True)
+        for name in (PREDICTIONS, CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
             (directory / name).unlink(missing_ok=True)
         return
     if not resume:
-        raise RunError(f"{directory} holds a run already. Go on with --resume, or choose another --out.")
+        raise RunError(
+            f"{directory} holds a run already. Go on with --resume, replace it with --overwrite, or choose another "
+            "--out."
+        )
     earlier, _ = read_config(directory)
     changed = _difference(earlier.table(), spec.table())
     if changed:

@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from gind.datasets import Dataset, Split
 from gind.diffusion import Composition, Diffusion
+from gind.train.checkpoint import CheckpointError
 from gind.train.interrupt import Interrupt, catch_interrupt
 from gind.train.observe import Observer
 from gind.train.options import FitOptions, OptionError
@@ -105,6 +106,11 @@ def fit(
         state = _start(model, problem, options, seed)
         if resume and path is not None and path.exists():
             state.load(path)
+            if state.epoch > options.epochs:
+                raise CheckpointError(
+                    f"{path} has {state.epoch} epochs already, more than `epochs` = {options.epochs}. Resume with as "
+                    "many or more, or begin anew."
+                )
         training = _Training(problem, options, state, interrupt, path, checkpoint_every, observers)
         stopped_by = training.run_directly() if hasattr(model, "fit_directly") else training.run()
     if state.best:
