@@ -131,7 +131,10 @@ def _runs(axis: Axes, x: float, place: Place) -> None:
     shift = np.linspace(-0.07, 0.07, len(values)) if len(values) > 1 else np.zeros(1)
     color = COLORS[place.model]
     axis.plot(x + shift, sorted(values), "o", color=color, ms=4, alpha=0.55, mew=0)
-    axis.plot([x - 0.1, x + 0.1], [place.row.test.mean] * 2, color=color, lw=2)
+    if place.lacking:  # too few for a mean
+        axis.annotate(place.lacking, (x, max(values)), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+    else:
+        axis.plot([x - 0.1, x + 0.1], [place.row.test.mean] * 2, color=color, lw=2)
 
 
 def _curve(item: Item, curve: Curve) -> Figure:
@@ -181,8 +184,10 @@ def _line(
 
 
 def _style(model: str, number: int) -> dict[str, Any]:
+    """GIND lies on top of others, whose larger markers show around its own."""
     color = COLORS.get(model, _OTHERS[number % len(_OTHERS)])
-    return {"color": color, "marker": _MARKERS[number % len(_MARKERS)], "ms": 5, "label": NAMES.get(model, model)}
+    marker = {"marker": _MARKERS[number % len(_MARKERS)], "ms": 5 if model in COLORS else 8}
+    return {"color": color, "label": NAMES.get(model, model), "zorder": 3 if model in COLORS else 2, **marker}
 
 
 def _ticks(axis: Axes, item: Item, curve: Curve) -> None:

@@ -171,7 +171,11 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
             for place in levels(item)
         ]
         lines += [*table([f"{title} by {curve.axis}", *names], rows), ""]
-    return lines
+    return (
+        [*lines, "Times are medians over the runs; other runs were on the machine at the same time.", ""]
+        if curve.seconds
+        else lines
+    )
 
 
 def convergence(item: Item) -> list[str]:
