@@ -95,10 +95,16 @@ def test_elimination_knows_what_fades_along_a_chain_to_the_last_digits() -> None
 
 
 @pytest.mark.parametrize(
-    ("edges", "x", "method"), [(TREE, X, "elimination"), (EDGES, X, "closed"), (EDGES, WIDE, "iterative")]
+    ("edges", "x", "normalize", "method"),
+    [
+        (TREE, X, True, "elimination"),
+        (TREE, X, False, "closed"),
+        (EDGES, X, True, "closed"),
+        (EDGES, WIDE, True, "iterative"),
+    ],
 )
-def test_auto_takes_what_suits_the_graph(edges: Tensor, x: Tensor, method: str) -> None:
-    chosen, auto = make(method, x.shape[1]), make("auto", x.shape[1])
+def test_auto_takes_what_suits_the_graph(edges: Tensor, x: Tensor, normalize: bool, method: str) -> None:
+    chosen, auto = (make(name, x.shape[1], normalize=normalize) for name in (method, "auto"))
     with torch.no_grad():
         assert torch.equal(auto(x, edges), chosen(x, edges))
 

@@ -177,3 +177,13 @@ def test_a_broken_download_leaves_nothing(offline: pathlib.Path, monkeypatch: py
     with pytest.raises(DataError, match=r"MUTAG.zip does not hold MUTAG_A.txt"):
         load("mutag")
     assert not kept(offline)
+
+
+def test_a_connection_that_ends_early_leaves_nothing(monkeypatch: pytest.MonkeyPatch, offline: pathlib.Path) -> None:
+    class Early(io.BytesIO):
+        length = 999_000  # as of http.client: what is left to come
+
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: Early(b"the beginning"))
+    with pytest.raises(DataError, match="999000 more expected"):
+        locate(DATASETS["roman-empire"], None)
+    assert not list(offline.rglob("*.npz"))

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from gind.experiments import RunError, load_artefact, make_spec, run
@@ -87,6 +88,9 @@ def test_nothing_of_a_run_that_is_replaced_stays(tmp_path: Path) -> None:
     run(spec_of(1), tmp_path / "beside" / "mlp")
     (tmp_path / "predictions.csv").write_text("of before")
     (tmp_path / "notes.txt").write_text("by the user")
+    (tmp_path / "tensorboard").mkdir()
+    with filelock.FileLock(tmp_path / "beside" / "mlp" / ".lock"), pytest.raises(RunError, match="Another process"):
+        run(spec_of(2), tmp_path, overwrite=True)
     run(spec_of(2), tmp_path, overwrite=True)
-    assert not {"predictions.csv", "beside"} & {path.name for path in tmp_path.iterdir()}
+    assert not {"predictions.csv", "beside", "tensorboard"} & {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "notes.txt").exists()

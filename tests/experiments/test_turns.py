@@ -92,3 +92,23 @@ def test_a_run_that_a_signal_stopped_has_failed_and_leaves_the_report(
     (done,) = run_in_turns(sheet, tmp_path / "results", tmp_path / "work")
     assert done.error == "stopped by SIGTERM"
     assert path.read_text() == "{}"
+
+
+def test_times_of_two_rounds_are_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = Sheet("s", "s", tuple(Cell("wine", model, 0, 0, KEYS) for model in ("mlp", "gcn")))
+    places = (tmp_path / "results", tmp_path / "work")
+    assert [done.error for done in run_in_turns(sheet, *places)] == ["", ""]
+    missing, old = (places[0] / sheet.path(cell) / "report.json" for cell in sheet.cells)
+    missing.unlink()
+    turn, count = turns._turn, iter(range(100))
+
+    def kill_the_second(talk: Connection) -> str | None:
+        if next(count) == 1:
+            raise EOFError
+        return turn(talk)
+
+    monkeypatch.setattr(turns, "_turn", kill_the_second)
+    monkeypatch.setattr(turns, "how_it_ended", lambda process: "was killed")
+    assert sorted(done.error for done in run_in_turns(sheet, *places)) == ["", "was killed"]
+    assert missing.exists()
+    assert not old.exists(), "so the next call measures both"

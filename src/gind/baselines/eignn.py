@@ -94,9 +94,10 @@ class EIGNN(nn.Module):
 
     method          "closed": Z̃ = Q_S[(Q_SᵀXQ)_ij / (1 - γ λ_S,i λ_j)], by the eigenvectors of S, O(n³) once per graph;
                     "elimination": on graphs without cycles, such as chains, O(nd), and exact also where Z fades;
+                    a step for each distance from the root of a tree, so it is slow where these are long;
                     "iterative": conjugate gradients, without Q if d > 2n, where O(d³) would cost more than it saves;
-                    "auto": iterative if d > 2n; else elimination without cycles, closed for a single graph of up to
-                    1000 nodes, iterative
+                    "auto": iterative if d > 2n; else elimination without cycles if Z is normalized, closed for a single
+                    graph of up to 1000 nodes, iterative
     normalize       scale each node's Z to length 1 before B, as its authors do on chains
     dropout         of the features
     output_dropout  before B, of the normalized Z if both are there
@@ -167,7 +168,7 @@ class EIGNN(nn.Module):
             return self.method
         if wide:
             return "iterative"
-        if forest(graph, dtype) is not None:
+        if self.normalize and forest(graph, dtype) is not None:
             return "elimination"
         return "closed" if graph.num_graphs == 1 and graph.num_nodes <= _CLOSED_UP_TO else "iterative"
 

@@ -96,4 +96,5 @@ def _answers(model: nn.Module, solutions: list[Solution]) -> Iterator[list[_Answ
 
 
 def _worst(values: list[Tensor]) -> float:
-    return max((float(value.max()) for value in values if value.numel()), default=0.0)
+    numbers = [value.double().flatten() for value in values if value.numel()]
+    return float(torch.cat(numbers).max()) if numbers else 0.0  # NaN, wherever it stands

@@ -28,7 +28,7 @@ from gind.experiments import (
     run,
     write_predictions,
 )
-from gind.experiments.artefact import BESIDE, CHECKPOINT, CONFIG, PREDICTIONS, read_config
+from gind.experiments.artefact import BESIDE, CHECKPOINT, CONFIG, PREDICTIONS, TENSORBOARD, read_config
 from gind.experiments.data import file_stem
 from gind.experiments.spec import keys_by_section
 from gind.experiments.toml import read_toml
@@ -128,7 +128,7 @@ def _train(request: Request, spec: Spec, directory: Path) -> Outcome:
     watched: Watched = "test" if spec.data.protocol == "paper" else "val"
     observers: list[Observer] = [] if request.quiet else [show_progress(console, watched)]
     if request.tensorboard:
-        observers.append(TensorBoard(directory / "tensorboard", watched))
+        observers.append(TensorBoard(directory / TENSORBOARD, watched))
     outcome = run(
         spec,
         directory,

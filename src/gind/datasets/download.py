@@ -64,8 +64,15 @@ def _download(entry: Entry, cache: pathlib.Path) -> None:
                 _keep(source, file, entry, cache)
     for url in sorted({file.url for file in files if file.url.endswith(".zip")}):
         with _open(url) as source, tempfile.TemporaryFile(prefix="gind-") as archive:
-            shutil.copyfileobj(source, archive)
+            _copy(source, archive)
             _unpack(archive, [file for file in files if file.url == url], entry, cache)
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> None:
+    """All of it: where a connection ends early, what is left to come is not 0, and nobody else tells."""
+    shutil.copyfileobj(source, target)
+    if left := getattr(source, "length", 0):
+        raise http.client.IncompleteRead(b"", left)
 
 
 def _open(url: str) -> IO[bytes]:
@@ -92,7 +99,7 @@ def _keep(source: IO[bytes], file: RawFile, entry: Entry, cache: pathlib.Path) -
     place.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(place) as part:
         with part.open("wb") as target:
-            shutil.copyfileobj(source, target)
+            _copy(source, target)
         expected = None if entry.source in _COPIES else checksums().get(file.path)
         if expected is not None and (got := sha256(part)) != expected:
             raise DataError(

@@ -32,7 +32,7 @@ __all__ = ["Artefact", "load_artefact", "save_weights", "write_config", "write_j
 
 CONFIG, WEIGHTS, REPORT = "config.toml", "weights.safetensors", "report.json"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.safetensors"
-PREDICTIONS, BESIDE = "predictions.csv", "beside"
+PREDICTIONS, BESIDE, TENSORBOARD = "predictions.csv", "beside", "tensorboard"
 
 # not within a text, where a line break is written \n
 _NUMBERS = re.compile(r"\[\n([-+.,\deE\s]+)\n\s*\]")

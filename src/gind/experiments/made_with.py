@@ -1,6 +1,7 @@
 """What numbers were made with."""
 
 import functools
+import os
 import platform
 import subprocess
 from importlib import metadata
@@ -38,8 +39,9 @@ def commit(sources: Path) -> str | None:
 
 def _git(sources: Path, *command: str) -> str | None:
     try:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # of another checkout
         done = subprocess.run(
-            ["git", *command, "--", "."], cwd=sources, capture_output=True, text=True, check=True, timeout=10
+            ["git", *command, "--", "."], cwd=sources, env=own, capture_output=True, text=True, check=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -23,6 +23,7 @@ from gind.experiments.artefact import (
     METRICS,
     PREDICTIONS,
     REPORT,
+    TENSORBOARD,
     WEIGHTS,
     read_config,
     read_run,
@@ -76,6 +77,7 @@ def run(
     dataset, split, model = ready.dataset, ready.split, ready.model
     with _own(directory), ready.threads(threads):
         _enter(directory, spec, resume, overwrite)
+        made_with = versions()  # before training: sources may change while it runs
         try:
             report = fit(
                 model,
@@ -97,7 +99,7 @@ def run(
             return Outcome(directory, {}, report, None)
         save_weights(directory, model, spec.model, ready.statistics)
         certificate = certify_part(model, dataset, split)
-        content = _report(spec, dataset, split, model, report, certificate)
+        content = _report(spec, dataset, split, model, report, certificate, made_with)
         write_json(directory / REPORT, content)
     return Outcome(directory, content, report, certificate)
 
@@ -114,7 +116,7 @@ class _Begin(Observer):
         """If the training is longer or shorter than the one that is there, report and weights of that go first."""
         there = (self.directory / CONFIG).exists()
         if there and read_config(self.directory)[0].table() != self.spec.table():
-            for name in (REPORT, WEIGHTS):
+            for name in (REPORT, WEIGHTS, PREDICTIONS):
                 (self.directory / name).unlink(missing_ok=True)
         write_config(self.directory, self.spec, self.dataset)
 
@@ -161,7 +163,11 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
         return
     if overwrite:
         read_run(directory)  # refuses what is no run
-        shutil.rmtree(directory / BESIDE, ignore_errors=True)
+        for beside in (directory / BESIDE).glob("*/"):
+            with _own(beside):  # refused while a process trains there
+                pass
+        for name in (BESIDE, TENSORBOARD):
+            shutil.rmtree(directory / name, ignore_errors=True)
         for name in (PREDICTIONS, CHECKPOINT, REPORT, WEIGHTS, METRICS, CONFIG):
             (directory / name).unlink(missing_ok=True)
         return
@@ -197,6 +203,7 @@ def _report(
     model: nn.Module,
     trained: FitReport,
     certificate: ModelCertificate | None,
+    made_with: dict[str, str],
 ) -> dict[str, Any]:
     test = None
     if len(split.test):
@@ -220,7 +227,7 @@ def _report(
             "parameters": sum(p.numel() for p in model.parameters()),
         },
         "seconds": trained.seconds,
-        "versions": versions(),
+        "versions": made_with,
         "config": spec.table(),
         # c_f of the paper's protocol
         **({} if chosen else {"curve": [round(record.val, DIGITS) for record in trained.history]}),

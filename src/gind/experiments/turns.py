@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Cell, Finished, Sheet, run_cell
 from gind.experiments.worker import become_worker, how_it_ended
 from gind.train import EpochRecord, Observer
@@ -21,7 +22,10 @@ __all__ = ["run_in_turns", "timing"]
 
 
 def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
-    """All cells of a sheet anew, unless all have a report: times of different hours are not compared."""
+    """All cells of a sheet anew, unless all have a report: times of different hours are not compared.
+
+    So a cell that fails beside others that do not loses the report of an earlier round.
+    """
     if all(sheet.done(cell, results) for cell in sheet.cells):
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
         return
@@ -34,6 +38,7 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
         started.start()
         theirs.close()
         talks[cell] = (ours, started)
+    failed: list[Cell] = []
     listen = _answer  # first that each is ready, so that no epoch runs beside the loading of another
     while talks:
         for cell, (talk, process) in list(talks.items()):
@@ -43,8 +48,12 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
                 ended = how_it_ended(process)
             if ended is not None:
                 del talks[cell]
+                failed += [cell] if ended else []
                 yield Finished(cell, ended)
         listen = _turn
+    if len(failed) < len(sheet.cells):
+        for cell in failed:
+            (results / sheet.path(cell) / REPORT).unlink(missing_ok=True)
 
 
 def _turn(talk: Connection) -> str | None:

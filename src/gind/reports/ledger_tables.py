@@ -75,11 +75,7 @@ def paper_table(item: Item, printed: PaperTable) -> list[str]:
     sides = ["published", "certified"] if timed else ["published", "Δ", "certified", "Δ"]
     first = ["dataset", *(["row"] if several else []), *(["protocol"] if both else []), "paper"]
     titles = [*first, *sides, *(["no graph"] if floored else [])]
-    note = (
-        "Seconds of one training, the median; other runs were on the machine at the same time."
-        if timed
-        else printed.note
-    )
+    note = _SECONDS if timed else printed.note
     heading = [f"### {printed.title}", ""] if printed != item.tables[0] else []
     notes = [text for text in (note, _PROTOCOLS if both else "") if text]
     above = [*heading, *(line for text in notes for line in (text, ""))]

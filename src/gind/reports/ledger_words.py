@@ -38,9 +38,14 @@ def mismatches(item: Item) -> list[str]:
 
 def curve_remarks(item: Item) -> list[str]:
     """What is known about the systems of a curve; the paper has no cells there that they could be far from."""
-    systems = dict.fromkeys((place.model, place.dataset) for place in item.places)
-    found = {model: text for model, dataset in systems if (text := item.remarks.find(model, dataset))}
-    return [*(f"- {model}: {text}" for model, text in found.items()), ""] if found else []
+    several = len({place.dataset for place in item.places}) > 1
+    found = {}  # a remark of a model stands once, whatever varies
+    for place in item.places:
+        for name in (place.model, place.system):
+            text = item.remarks.find(name, place.dataset)
+            if text:
+                found[name + (f", {place.dataset}" if several else "")] = text
+    return [*(f"- {name}: {text}" for name, text in found.items()), ""] if found else []
 
 
 def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
