@@ -1,10 +1,14 @@
-"""Small datasets whose answers are known, for the tests of training."""
+"""Small datasets whose answers are known, and what ends a training, for the tests of training."""
+
+import os
+import signal
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gind.datasets import Dataset, Split
+from gind.train import EpochRecord, Observer
 
 
 def two_blocks(n: int = 40, noise: float = 0.3, seed: int = 0) -> Data:
@@ -53,3 +57,16 @@ def _thirds(count: int) -> Split:
     index: Tensor = torch.arange(count)
     third = count // 3
     return Split(index[third:-third], index[:third], index[-third:])
+
+
+class Cut(Observer):
+    """Ends a training in epoch `at`: by an exception, as a crash would, or by a signal."""
+
+    def __init__(self, at: int, number: signal.Signals | None = None) -> None:
+        self.at, self.number = at, number
+
+    def epoch(self, record: EpochRecord) -> None:
+        if record.epoch == self.at:
+            if self.number is None:
+                raise ConnectionAbortedError
+            os.kill(os.getpid(), self.number)

@@ -1,6 +1,7 @@
 """What the layer promises beyond its bound."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from cases import GRAPHS, SOLVERS, VARIANTS, as_numpy, make_input, make_layer, m
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import oracle
+from torch import nn
 from torch.testing import assert_close
 
 import gind
+from gind.diffusion.compose import Composition
 from gind.diffusion.map import DiffusionEnergy
 from gind.diffusion.readout import normalize
 
@@ -251,9 +254,10 @@ def test_warm_start_takes_fewer_steps() -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["output", "solution"])
-def test_autocast_leaves_the_solve_in_its_precision(asked: bool) -> None:
+@pytest.mark.parametrize("wrap", [lambda layer: layer, lambda layer: Composition([layer])], ids=["layer", "composed"])
+def test_autocast_leaves_the_solve_in_its_precision(wrap: Callable[[gind.Diffusion], nn.Module], asked: bool) -> None:
     """As after a linear layer that autocast ran in bfloat16: the equilibrium of just these numbers, in float32."""
-    layer, graph = gind.Diffusion(8), gind.Graph.from_edge_index(torch.randint(0, 20, (2, 60)), 20)
+    layer, graph = wrap(gind.Diffusion(8, K_norm=0.3)), gind.Graph.from_edge_index(torch.randint(0, 20, (2, 60)), 20)
     b = torch.randn(20, 8).bfloat16()
     expected = layer(b.float(), graph)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -261,7 +265,7 @@ def test_autocast_leaves_the_solve_in_its_precision(asked: bool) -> None:
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
     found.sum().backward()
-    assert layer.K.grad is not None
+    assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
 def test_the_bound_of_huge_features_is_a_number() -> None:

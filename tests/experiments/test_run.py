@@ -1,30 +1,17 @@
 """The directory of a run: whatever stops it, what lies there is of one training."""
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
 
 import filelock
 import pytest
+from training_problems import Cut
 
 from gind.experiments import RunError, load_artefact, make_spec, run
 from gind.experiments.spec import Spec
-from gind.train import CheckpointError, EpochRecord, Observer
-
-
-class Cut(Observer):
-    """Ends a training after an epoch, by a signal or as a crash would."""
-
-    def __init__(self, at: int, number: signal.Signals | None) -> None:
-        self.at, self.number = at, number
-
-    def epoch(self, record: EpochRecord) -> None:
-        if record.epoch == self.at:
-            if self.number is None:
-                raise ConnectionAbortedError
-            os.kill(os.getpid(), self.number)
+from gind.train import CheckpointError, Observer
 
 
 def spec_of(epochs: int, **keys: Any) -> Spec:

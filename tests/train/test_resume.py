@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import os
 import random
 import signal
 import threading
@@ -15,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from training_problems import cycles_and_paths, many_labels, two_blocks
+from training_problems import Cut, cycles_and_paths, many_labels, two_blocks
 
 import gind
 from gind.baselines import GCN, MLP
@@ -23,7 +22,6 @@ from gind.datasets import Dataset
 from gind.train import (
     CheckpointError,
     Cosine,
-    EpochRecord,
     FitReport,
     Linear,
     Observer,
@@ -102,19 +100,6 @@ CASES = {
     "graphs, one batch": Case(lambda: diffusion(2, 2, task="graph", pooling="mean"), cycles_and_paths),
     "many labels": Case(lambda: diffusion(3, 3), many_labels, {"batch_size": 2, "schedule": Cosine()}),
 }
-
-
-class Cut(Observer):
-    """Ends a training in epoch `at`: by an exception, as a crash would, or by a signal."""
-
-    def __init__(self, at: int, number: signal.Signals | None = None) -> None:
-        self.at, self.number = at, number
-
-    def epoch(self, record: EpochRecord) -> None:
-        if record.epoch == self.at:
-            if self.number is None:
-                raise ConnectionAbortedError
-            os.kill(os.getpid(), self.number)
 
 
 def bits(tensors: dict[str, Tensor]) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gind.diffusion.layer import Diffusion
 from gind.diffusion.map import DiffusionMap, LiveMap, inner_product, zeros
+from gind.diffusion.precision import without_autocast
 from gind.diffusion.steps import repeat_all
 from gind.equilibrium import Adjoint, Implicit, Picard, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.descent import Repeatable
@@ -69,17 +70,19 @@ class Composition(nn.Module):
         self, b: Tensor, graph: Graph, *, z0: Tensor | None = None, return_solution: bool = False
     ) -> Tensor | tuple[Tensor, Solution]:
         """(n, h) to (n, h)."""
-        maps = [layer.bind(b, graph) for layer in self._layers()]
-        solution = fixed_point(
-            self._chain(maps),
-            zeros(b.detach()) if z0 is None else z0.detach(),
-            solver=self.solver,
-            stop=self.stop,
-            adjoint=self.adjoint,
-            throw=self.throw,
-            inner=inner_product(graph),
-        )
-        out = self._layers()[0].read(solution.value, b, maps[0])
+        first = self._layers()[0]
+        with without_autocast(b, first.K.dtype) as b:
+            maps = [layer.bind(b, graph) for layer in self._layers()]
+            solution = fixed_point(
+                self._chain(maps),
+                zeros(b.detach()) if z0 is None else z0.detach(),
+                solver=self.solver,
+                stop=self.stop,
+                adjoint=self.adjoint,
+                throw=self.throw,
+                inner=inner_product(graph),
+            )
+            out = first.read(solution.value, b, maps[0])
         return (out, solution) if return_solution else out
 
     def extra_repr(self) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from gind.diffusion.check import Ends, Injection, Output, check_input, check_options
 from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product, zeros
+from gind.diffusion.precision import without_autocast
 from gind.diffusion.readout import OutputNorm, normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, HeavyBall, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
@@ -156,17 +157,11 @@ class Diffusion(nn.Module):
 
         Under autocast too the equilibrium is solved in the precision of the parameters.
         """
-        if isinstance(b, Tensor) and torch.is_autocast_enabled(b.device.type):
-            with torch.autocast(b.device.type, enabled=False):
-                out, solution = self._run(b.to(self.K.dtype), graph, z0)
-        else:
-            out, solution = self._run(b, graph, z0)
+        with without_autocast(b, self.K.dtype) as b:
+            fn = self.bind(b, graph)
+            solution = self.solve(fn, z0)
+            out = self.read(solution.value, b, fn)
         return (out, solution) if return_solution else out
-
-    def _run(self, b: Tensor, graph: Graph, z0: Tensor | None) -> tuple[Tensor, Solution]:
-        fn = self.bind(b, graph)
-        solution = self.solve(fn, z0)
-        return self.read(solution.value, b, fn), solution
 
     def bind(self, b: Tensor, graph: Graph, mask: Tensor | None = None) -> DiffusionMap:
         """The map z ↦ f(z) of this input on this graph; a new dropout mask in training, unless one is given."""
