@@ -17,6 +17,7 @@ from gind.train import (
     Cosine,
     EpochRecord,
     FitOptions,
+    FitReport,
     Observer,
     Problem,
     evaluate,
@@ -25,6 +26,7 @@ from gind.train import (
     make_parts,
     split_of_masks,
 )
+from gind.train.stopping import BestBy
 
 
 def small(features: int = 4, classes: int = 2, **options: Any) -> gind.GIND:
@@ -218,6 +220,20 @@ def test_one_step_of_adam_written_out() -> None:
         torch.testing.assert_close(new, expected, atol=2e-5, rtol=0)
 
 
+def test_the_best_epoch_may_be_that_of_the_lowest_loss() -> None:
+    """With this much noise loss and accuracy disagree about it."""
+
+    def train(best_by: BestBy) -> FitReport:
+        return fit(small(dropout=0.5), two_blocks(noise=8.0), epochs=40, lr=0.2, best_by=best_by)
+
+    by_metric, by_loss = train("metric"), train("loss")
+    losses = [record.val_loss for record in by_loss.history]
+    assert [record.val_loss for record in by_metric.history] == losses, "the trainings are the same"
+    assert by_loss.best_epoch == 1 + losses.index(min(losses)) != by_metric.best_epoch
+    assert by_loss.best_loss == min(losses) < by_metric.best_loss
+    assert by_loss.best_value == by_loss.history[by_loss.best_epoch - 1].val < by_metric.best_value
+
+
 def test_patience_ends_training() -> None:
     report = fit(small(), two_blocks(), epochs=200, patience=5, lr=0.05)
     assert report.stopped_by == "patience"
@@ -330,6 +346,7 @@ REFUSED = [
     ("lr", lambda d: fit(small(), d, lr=-1.0), ValueError, "lr"),
     ("clip", lambda d: fit(small(), d, clip=0.0), ValueError, "clip"),
     ("optimizer", lambda d: fit(small(), d, optimizer="sgd"), ValueError, "optimizer"),
+    ("best_by", lambda d: fit(small(), d, best_by="accuracy"), ValueError, "best_by.*metric.*loss"),
     ("schedule", lambda d: fit(small(), d, schedule="cosine"), TypeError, "Schedule"),
     ("warm start", lambda d: fit(NoGraph(), d, warm_start=True), ValueError, "z0"),
     (

@@ -135,6 +135,19 @@ def test_patience_takes_the_highest_metric_then_the_lowest_loss() -> None:
     assert not Patience(2).improves(1, float("nan"), 0.1), "nan is never best"
 
 
+def test_patience_by_loss_takes_the_lowest_loss_then_the_highest_metric() -> None:
+    patience = Patience(3, best_by="loss")
+    assert patience.improves(1, 0.5, 1.0)
+    assert not patience.improves(2, 0.9, 1.1)
+    assert not patience.improves(3, 0.5, 1.0), "a tie is no improvement"
+    assert not patience.exhausted(3)
+    assert patience.exhausted(4)
+    assert patience.improves(4, 0.6, 1.0)
+    assert patience.improves(5, 0.1, 0.9)
+    assert not patience.improves(6, 0.9, float("nan")), "nan is never best"
+    assert (patience.epoch, patience.value, patience.loss) == (5, 0.1, 0.9)
+
+
 def test_patience_of_the_published_code_counts_worse_epochs_only() -> None:
     patience = Patience(2, "worse")
     assert patience.improves(1, 0.5, 1.0)

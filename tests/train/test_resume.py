@@ -90,6 +90,7 @@ CASES = {
     "patience with ties": nodes(
         lambda: MLP(4, 8, 2), patience=2, patience_counts="worse", epochs=30, lr=0.5, schedule=Linear()
     ),
+    "patience by loss": nodes(lambda: MLP(4, 8, 2), patience=4, best_by="loss", epochs=30, lr=0.5),
     "composition": nodes(
         lambda: diffusion(4, 2, num_layers=2, depth="composition", init="normal", edge_norm=gind.LiveNorm())
     ),
@@ -267,6 +268,7 @@ OTHER: dict[str, tuple[Case, dict[str, Any], str]] = {
     "rate": (nodes(lr=0.04), {}, "lr is 0.05, here it is 0.04"),
     "schedule": (nodes(schedule=Cosine()), {}, "schedule is Constant"),
     "optimizer": (nodes(optimizer="adamw"), {}, "optimizer is 'adam', here it is 'adamw'"),
+    "best epoch": (nodes(best_by="loss"), {}, "best_by is 'metric', here it is 'loss'"),
     "warm start": (nodes(warm_start=True), {}, "warm_start"),
     "width": (nodes(lambda: gind.GIND(4, 5, 2)), {}, "model is GIND"),
     "model": (nodes(lambda: MLP(4, 6, 2)), {}, "model is GIND .*, here it is MLP"),
@@ -333,12 +335,14 @@ def test_another_model_of_the_same_shapes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    """It has no description of the model."""
+    """It has no description of the model, and its best epoch is that of the metric."""
     case, path = CASES["nodes"], tmp_path / "c"
     case.fit(checkpoint=path, epochs=3)
     tensors, about = load_tensors(path, "checkpoint")
-    del about["fingerprint"]["description"]
+    del about["fingerprint"]["description"], about["fingerprint"]["best_by"]
     save_tensors(path, tensors, {"fingerprint": about["fingerprint"], "best": about["best"]}, "checkpoint")
+    with pytest.raises(CheckpointError, match="best_by is 'metric', here it is 'loss'"):
+        case.fit(checkpoint=path, resume=True, best_by="loss")
     check_same(case.fit(checkpoint=path, resume=True), case.fit())
 
 

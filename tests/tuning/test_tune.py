@@ -152,15 +152,18 @@ def test_the_metric_of_every_split_is_kept(place: Path, monkeypatch: pytest.Monk
     assert all(each.by_split == pytest.approx(list(found.values())) for each in tried)
 
 
-def test_a_trial_far_below_the_others_is_pruned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("least", [1, 3])
+def test_a_trial_far_below_the_others_is_pruned(place: Path, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     use(monkeypatch, pretend)
-    write_search(place, ('["graph/"]', '["wine"]'), ('"0"', '"0-3"'), ("trials = 6", "trials = 20"))
+    trials = f"trials = 20\nprune_after = {least}"
+    write_search(place, ('["graph/"]', '["wine"]'), ('"0"', '"0-3"'), ("trials = 6", trials))
     with tune(read_search(place / "search.toml"), "wine", place / "tuned") as tuning:
         tried = list(tuning)
         best = tuning.study.best()
     pruned = [each for each in tried if each.state == "pruned"]
     assert pruned
-    assert all(each.splits < 4 for each in pruned)
+    assert all(least <= each.splits < 4 for each in pruned)
+    assert any(each.splits == least for each in pruned)
     assert all(each.splits == 4 for each in tried if each.state == "complete")
     assert best is not None
     assert best.value == max(each.value for each in tried if each.value is not None)

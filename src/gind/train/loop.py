@@ -156,7 +156,7 @@ def _start(model: nn.Module, problem: Problem, options: FitOptions, seed: int) -
     return TrainingState(
         model,
         make_optimizer(model, options),
-        Patience(options.patience, options.patience_counts, latest=problem.watched == "test"),
+        Patience(options.patience, options.patience_counts, options.best_by, latest=problem.watched == "test"),
         warm_starts(model, options.warm_start),
         fingerprint(model, problem, options, seed),
     )

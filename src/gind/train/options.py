@@ -6,7 +6,7 @@ from typing import Literal
 
 from gind.errors import UserError
 from gind.train.schedule import Constant, Schedule
-from gind.train.stopping import Counts
+from gind.train.stopping import BestBy, Counts
 
 __all__ = ["FitOptions", "OptionError"]
 
@@ -22,7 +22,9 @@ class FitOptions:
     epochs: int = 500
     """passes over the training part"""
     patience: int = 100
-    """epochs without a better validation metric before training ends; 0: never"""
+    """epochs without a better one before training ends; 0: never"""
+    best_by: BestBy = "metric"
+    """the best epoch has the highest metric on validation, among equals the lowest loss; or the lowest loss"""
     patience_counts: Counts = "all"
     """all epochs since the best one, or only worse ones: then a tie starts the count anew, as in the published code"""
     optimizer: Literal["adam", "adamw"] = "adam"
@@ -59,6 +61,8 @@ class FitOptions:
             raise ValueError(f"`clip` must be a positive number or None, got {self.clip!r}.")
         if self.optimizer not in ("adam", "adamw"):
             raise ValueError(f"`optimizer` must be 'adam' or 'adamw', got {self.optimizer!r}.")
+        if self.best_by not in ("metric", "loss"):
+            raise ValueError(f"`best_by` must be 'metric' or 'loss', got {self.best_by!r}.")
         if self.patience_counts not in ("all", "worse"):
             raise ValueError(f"`patience_counts` must be 'all' or 'worse', got {self.patience_counts!r}.")
         if not isinstance(self.schedule, Schedule):

@@ -29,8 +29,8 @@ __all__ = ["EpochRecord", "TrainingState", "fingerprint"]
 
 # what may be different when a training goes on
 _FREE = ("epochs", "patience", "patience_counts")
-# what checkpoints of earlier versions do not say
-_LATER = ("description",)
+# what checkpoints of earlier versions do not say, and what it was for them; None: it cannot be compared
+_LATER = {"description": None, "best_by": repr("metric")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,8 +122,9 @@ class TrainingState:
         if not isinstance(saved, dict):
             raise CheckpointError(f"{path} does not say what it is a checkpoint of. Delete it and train again.")
         for name, value in self.fingerprint.items():
-            if saved.get(name) != value and not (name in _LATER and name not in saved):
-                there, here = _differing(saved.get(name), value)
+            before = saved.get(name, _LATER.get(name))
+            if before != value and not (before is None and name in _LATER):
+                there, here = _differing(before, value)
                 raise CheckpointError(
                     f"{path} is a checkpoint of another training: its {name} is {there}, here it is {here}. "
                     "Resume with the options it was started with, or choose another directory."

@@ -6,6 +6,7 @@ model = "gcn"
 splits = "0-2"            # the validation metric is averaged over these
 trials = 30
 seed = 0                  # of the search and of every training, optional
+prune_after = 1           # splits that a trial has at least, optional
 [set]                     # fixed keys, optional
 epochs = 500
 [search]                  # ranges and choices, see space.py
@@ -29,7 +30,7 @@ from gind.tuning.space import Parameter, Range, look_up, make_space, nested
 
 __all__ = ["Search", "place_of", "read_search"]
 
-_KEYS = ("title", "datasets", "model", "splits", "trials", "seed", "set", "search")
+_KEYS = ("title", "datasets", "model", "splits", "trials", "seed", "prune_after", "set", "search")
 _ELSEWHERE = ("dataset", "split", "seed", "name")  # said at the top, for all trials alike
 
 
@@ -47,6 +48,8 @@ class Search:
     fixed: Mapping[str, Any]
     """the table [set]"""
     space: Mapping[str, Parameter]
+    prune_after: int = 1
+    """splits that a trial has before it may be pruned"""
 
     def select(self, datasets: Sequence[str], trials: int | None) -> "Search":
         """With these datasets alone (none: all), and another number of trials if there is one."""
@@ -136,6 +139,7 @@ def _make_search(name: str, table: Mapping[str, Any]) -> Search:
         _count("seed", table.get("seed", 0), 0),
         fixed,
         {},
+        _count("prune_after", table.get("prune_after", 1), 1),
     )
     for dataset in datasets:
         dataset_name(dataset)  # refuses what is no dataset

@@ -58,7 +58,7 @@ class Study:
 
     def __init__(self, search: Search, dataset: str, path: Path) -> None:
         self.search, self.dataset = search, dataset
-        self._study = _open(path)
+        self._study = _open(path, search.prune_after)
         self._check(path)
         self._default_draws = search.default_draws(dataset)
         if not self._trials():
@@ -227,7 +227,7 @@ def _lost(trial: FrozenTrial) -> bool:
     return trial.state is TrialState.FAIL and "error" not in trial.user_attrs
 
 
-def _open(path: Path) -> optuna.Study:
+def _open(path: Path, prune_after: int) -> optuna.Study:
     """The study of a journal, or a new one."""
     _mend(path)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -238,7 +238,7 @@ def _open(path: Path) -> optuna.Study:
                 study_name="gind",
                 direction="maximize",
                 load_if_exists=True,
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP),
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=prune_after),
             )
     except (ValueError, KeyError, TypeError) as error:
         raise TuningError(f"{path} is no journal of a search. Remove it, or choose another --out.") from error

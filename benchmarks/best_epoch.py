@@ -1,0 +1,79 @@
+"""Which rule for the best epoch carries over to nodes that did not choose it (decision 0019). Test parts are not used.
+
+The model trains on the training part of each split. Half of the validation part, drawn at random, chooses the epoch by
+either rule, the other half is what it is judged on.
+
+    python benchmarks/best_epoch.py DATA texas wisconsin --seeds 2
+"""
+
+import argparse
+import statistics
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gind.experiments import make_spec
+from gind.experiments.setup import set_up
+from gind.train import make_optimizer
+from gind.train.step import train_step, warm_starts
+from gind.train.stopping import BestBy, Patience
+
+HALVES = 50
+
+
+def curves(data: str, dataset: str, split: int, seed: int, epochs: int) -> tuple[Tensor, Tensor]:
+    """(epochs, nodes) whether each node of the validation part is right, and its loss."""
+    spec = make_spec({"dataset": dataset, "model": "gind", "split": split, "seed": seed})
+    ready = set_up(spec, data)
+    torch.manual_seed(seed)
+    optimizer = make_optimizer(ready.model, spec.train)
+    (train,), (val,) = ready.problem.train, ready.problem.val
+    warm, _ = warm_starts(ready.model, spec.train.warm_start)
+    right, loss = [], []
+    for _ in range(epochs):
+        train_step(ready.model, train, ready.problem.task, optimizer, spec.train.clip, warm)
+        ready.model.eval()
+        with torch.no_grad():
+            scores = ready.model(val.data.x, val.data.edge_index)[val.rows]
+        right.append((scores.argmax(1) == val.y).double())
+        loss.append(F.cross_entropy(scores.double(), val.y, reduction="none"))
+    return torch.stack(right), torch.stack(loss)
+
+
+def judge(right: Tensor, loss: Tensor, best_by: BestBy) -> float:
+    """Mean accuracy on one half at the epoch that the other half chooses."""
+    found = []
+    for seed in range(HALVES):
+        order = torch.randperm(right.shape[1], generator=torch.Generator().manual_seed(seed))
+        chooses, judges = order[: len(order) // 2], order[len(order) // 2 :]
+        patience = Patience(0, best_by=best_by)
+        means = zip(right[:, chooses].mean(1).tolist(), loss[:, chooses].mean(1).tolist(), strict=True)
+        for epoch, (accuracy, mean_loss) in enumerate(means):
+            patience.improves(epoch, accuracy, mean_loss)
+        found.append(float(right[patience.epoch, judges].mean()))
+    return statistics.fmean(found)
+
+
+def main() -> None:
+    """Print a table: the mean of both rules, and of their difference by split and seed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", help="directory with datasets")
+    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=300)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"{'dataset':<18}{'metric':>8}{'loss':>8}{'gain':>8}{'error':>8}")
+    for dataset in options.datasets:
+        runs = [(split, seed) for split in range(10) for seed in range(options.seeds)]
+        seen = [curves(options.data, dataset, split, seed, options.epochs) for split, seed in runs]
+        metric, loss = ([100 * judge(*each, rule) for each in seen] for rule in ("metric", "loss"))
+        gains = [b - a for a, b in zip(metric, loss, strict=True)]
+        error = statistics.stdev(gains) / len(gains) ** 0.5
+        numbers = (statistics.fmean(metric), statistics.fmean(loss), statistics.fmean(gains), error)
+        print(f"{dataset:<18}" + "".join(f"{number:>8.2f}" for number in numbers), flush=True)
+
+
+if __name__ == "__main__":
+    main()
