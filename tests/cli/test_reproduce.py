@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli_cases import command, write_molecules
 
-from gind.experiments.items import ITEMS, find_item, takes_turns
+from gind.experiments.items import ITEMS, find_item
 
 
 def test_it_lists_the_items(tmp_path: Path) -> None:
@@ -60,10 +60,3 @@ def test_nothing_has_to_be_run_for_a_function() -> None:
         outcome = command(line)
         assert outcome.code == 0
         assert outcome.stdout.splitlines() == ["There is nothing to run: gind report activation draws it."]
-
-
-def test_turns_are_for_the_item_not_for_a_sheet_of_its_name(tmp_path: Path) -> None:
-    assert takes_turns("training-time")
-    assert takes_turns(str(find_item("training-time")))
-    assert not takes_turns("graphs")
-    assert not takes_turns(str(tmp_path / "training-time.toml"))

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import signal
+from collections.abc import Generator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -53,6 +54,20 @@ def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> No
     again = list(run_in_turns(Sheet("s", "s", cells[1:]), *places))
     assert [done.skipped for done in again] == [True]
     assert path.stat().st_mtime_ns == before
+
+
+def test_whoever_stops_leaves_no_process(tmp_path: Path) -> None:
+    cells = (Cell("wine", "mlp", 99, 0, KEYS), Cell("wine", "mlp", 0, 0, KEYS))
+    running = run_in_turns(Sheet("s", "s", cells), tmp_path / "results", tmp_path / "work")
+    assert "no split 99" in next(running).error
+    children = multiprocessing.active_children()
+    assert children
+    assert isinstance(running, Generator)
+    running.close()
+    for child in children:  # the one that failed may still be on its way out, the other would wait for ever
+        child.join(60)
+        assert not child.is_alive()
+    assert not (tmp_path / "results").exists()
 
 
 def test_if_one_report_is_missing_all_are_measured_anew(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gind.cli import comparison, screens
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Finished, Sheet, parse_splits, read_sheet, run_grid
-from gind.experiments.items import IN_TURNS, ITEMS, find_item, progress, read_item, takes_turns
+from gind.experiments.items import ITEMS, find_item, progress, read_item
 from gind.experiments.quick import shrink
 from gind.experiments.turns import run_in_turns
 from gind.files import write_atomically
@@ -53,12 +53,8 @@ class ReproduceRequest:
         if self.item is None:
             _list(console, self.results)
             return True
-        sheet = read_sheet(find_item(self.item))
-        splits = [] if self.splits is None else parse_splits(self.splits, "--splits: ")
-        chosen = sheet.select(self.datasets, self.models, splits)
-        failed = screens.grid(
-            console, chosen, self._cells(chosen, self.results, self.work, turns=takes_turns(self.item))
-        )
+        chosen = self._select(read_sheet(find_item(self.item)))
+        failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
         if self.item in ITEMS:
             console.print(Markdown(item_page(open_item(self.item, self.results, load_paper()), {})))
         return not failed
@@ -72,14 +68,19 @@ class ReproduceRequest:
             raise ConfigError(f"--quick chooses its runs itself. Leave out {options}, or --quick.")
         if self.item is None:
             raise ConfigError(f"{options} are for the runs of an item: gind reproduce ITEM.")
-        if takes_turns(self.item):
-            raise ConfigError(
-                f"The systems of {IN_TURNS} take turns in one run, so that their times can be compared. "
-                f"Leave out {options}."
-            )
 
-    def _cells(self, sheet: Sheet, results: Path, work: Path, *, turns: bool) -> Iterator[Finished]:
-        if turns:
+    def _select(self, sheet: Sheet) -> Sheet:
+        """The runs that are wanted; all of a split, where they take turns."""
+        if sheet.turns and (self.datasets or self.models):
+            raise ConfigError(
+                f"The systems of {sheet.name} take turns in one run, so that their times can be compared. "
+                "Leave out --dataset and --model."
+            )
+        splits = [] if self.splits is None else parse_splits(self.splits, "--splits: ")
+        return sheet.select(self.datasets, self.models, splits)
+
+    def _cells(self, sheet: Sheet, results: Path, work: Path) -> Iterator[Finished]:
+        if sheet.turns:
             return run_in_turns(sheet, results, work, root=self.data)
         return run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
 
@@ -89,19 +90,14 @@ class ReproduceRequest:
             raise ConfigError(f"--quick is for the items of the paper, got {self.item!r}.")
         names = [self.item] if self.item is not None else list(ITEMS)
         sheets = {name: sheet for name in names if (sheet := read_item(name)) is not None}
-        # those that take turns have a process each
-        small = {name: shrink(sheet, self.data, others=name != IN_TURNS) for name, sheet in sheets.items()}
+        small = {name: shrink(sheet, self.data) for name, sheet in sheets.items()}
         with tempfile.TemporaryDirectory() as folder:
             results, work = Path(folder, "results"), Path(folder, "work")
             # one pool of processes for all items but those that take turns
-            cells = {
-                sheet.path(cell): cell for name, sheet in small.items() if name != IN_TURNS for cell in sheet.cells
-            }
+            cells = {sheet.path(cell): cell for sheet in small.values() if not sheet.turns for cell in sheet.cells}
             pooled = Sheet("quick", "All items, small", tuple(cells.values()))
-            failed = screens.grid(console, pooled, self._cells(pooled, results, work, turns=False))
-            if IN_TURNS in small:
-                timed = small[IN_TURNS]
-                failed += screens.grid(console, timed, self._cells(timed, results, work, turns=True))
+            timed = [sheet for sheet in small.values() if sheet.turns]
+            failed = sum(screens.grid(console, sheet, self._cells(sheet, results, work)) for sheet in [pooled, *timed])
             items = [open_item(name, results, load_paper(), sheet) for name, sheet in small.items()]
             for item in items:
                 if item.total:

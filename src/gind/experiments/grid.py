@@ -4,6 +4,7 @@ A sheet is a TOML file:
 
     title = "..."
     seeds = [0]
+    turns = false                 true: the runs of a split take turns, so that their times can be compared; optional
     [[cells]]
     datasets = ["texas", "wisconsin"]
     models = ["gind", "gcn"]
@@ -98,6 +99,8 @@ class Sheet:
     name: str
     title: str
     cells: tuple[Cell, ...]
+    turns: bool = False
+    """whether the runs of a split take turns, see turns.py"""
 
     def path(self, cell: Cell) -> Path:
         """Where the report of a cell lies, below the results of all sheets: every result has one place."""
@@ -146,11 +149,14 @@ class Finished:
 def read_sheet(path: Path) -> Sheet:
     """A sheet of a TOML file; splits differ fastest last, so that early cells show every model once."""
     table = read_toml(path)
-    unknown = set(table) - {"title", "seeds", "cells"}
+    unknown = set(table) - {"title", "seeds", "turns", "cells"}
     if unknown or not isinstance(table.get("cells"), list) or not table["cells"]:
         said = "cells without any" if table.get("cells") == [] else ", ".join(table) or "nothing"
-        raise ConfigError(f"{path}: expected title, seeds and [[cells]], got {said}.")
+        raise ConfigError(f"{path}: expected title, seeds, turns and [[cells]], got {said}.")
     check_seeds(table.get("seeds", [0]), path)
+    turns = table.get("turns", False)
+    if not isinstance(turns, bool):
+        raise ConfigError(f"{path}: turns must be true or false, got {turns!r}.")
     cells = []
     for block in table["cells"]:
         named = variants(block, path)
@@ -162,7 +168,7 @@ def read_sheet(path: Path) -> Sheet:
             for model in block["models"]
             for variant, keys in named
         ]
-    sheet = Sheet(path.stem, str(table.get("title", path.stem)), tuple(cells))
+    sheet = Sheet(path.stem, str(table.get("title", path.stem)), tuple(cells), turns)
     twice = [place for place, count in Counter(map(sheet.path, cells)).items() if count > 1]
     if twice:
         raise ConfigError(f"{path}: {twice[0]} is there twice. Give one of them another name (as = ...).")

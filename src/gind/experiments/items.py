@@ -12,7 +12,7 @@ from gind.datasets.table import nearest
 from gind.experiments.grid import Sheet, read_sheet
 from gind.experiments.keys import ConfigError
 
-__all__ = ["IN_TURNS", "ITEMS", "find_item", "progress", "read_item", "sheets", "takes_turns"]
+__all__ = ["ITEMS", "find_item", "progress", "read_item", "sheets"]
 
 ITEMS: Mapping[str, str] = MappingProxyType(
     {
@@ -31,9 +31,6 @@ ITEMS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name → number in the paper, in its order; what it does not have is without one."""
-
-IN_TURNS = "training-time"
-"""The item whose systems are trained together, epoch by epoch, because their times are compared."""
 
 
 def sheets() -> Path:
@@ -58,11 +55,6 @@ def find_item(name: str) -> Path:
 def progress(sheet: Sheet, results: Path) -> int:
     """How many cells have a report."""
     return sum(sheet.done(cell, results) for cell in sheet.cells)
-
-
-def takes_turns(name: str) -> bool:
-    """Whether this is the item whose systems take turns, by its name or by the path of its sheet."""
-    return name == IN_TURNS or find_item(name).resolve() == (sheets() / f"{IN_TURNS}.toml").resolve()
 
 
 def read_item(name: str) -> Sheet | None:

@@ -16,17 +16,20 @@ _VARIANTS = 2  # of each model
 _BOTH = ("gind", "gind-published")
 
 
-def shrink(sheet: Sheet, root: Path | None, others: int = 1) -> Sheet:
-    """GIND in both profiles and `others` on one small dataset; without any cell if there is no such data."""
+def shrink(sheet: Sheet, root: Path | None) -> Sheet:
+    """GIND in both profiles and another system on one small dataset; without any cell if there is no such data.
+
+    Runs that take turns have a process each, so of these there are fewer.
+    """
     dataset = _dataset(sheet.cells, root)
     own = sheet.cells[0].dataset
     cells = [cell for cell in sheet.cells if cell.dataset == own]
-    beside = list(dict.fromkeys(cell.model for cell in cells if cell.model not in _BOTH))[:others]
+    beside = list(dict.fromkeys(cell.model for cell in cells if cell.model not in _BOTH))
     chosen: dict[Path, Cell] = {}
-    for model in (*_BOTH, *beside) if dataset else ():
+    for model in (*_BOTH, *beside[: 0 if sheet.turns else 1]) if dataset else ():
         mine = [cell for cell in cells if cell.model == model]
         variants = list(dict.fromkeys(cell.variant for cell in mine))[:_VARIANTS]
-        splits = sorted({cell.split for cell in mine})[:2]
+        splits = sorted({cell.split for cell in mine})[: 1 if sheet.turns else 2]
         for cell in mine:
             if cell.variant in variants and cell.split in splits:
                 keys = tuple(sorted((dict(cell.keys) | _KEYS).items()))

@@ -1,4 +1,4 @@
-"""Runs that take turns, epoch by epoch: all see the same machine, so their times can be compared.
+"""Runs that take turns, epoch by epoch: all of a split see the same machine, so their times can be compared.
 
 The report of each has its usual fields, and
 
@@ -6,6 +6,7 @@ The report of each has its usual fields, and
     timing.training        seconds of all epochs, without these
 """
 
+import contextlib
 import multiprocessing
 import statistics
 from collections.abc import Iterator, Sequence
@@ -20,25 +21,50 @@ from gind.train import EpochRecord, Observer
 
 __all__ = ["run_in_turns", "timing"]
 
+_Talk = tuple[Connection, BaseProcess]
+
 
 def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
-    """All cells of a sheet anew, unless all have a report: times of different hours are not compared.
+    """All cells of a split anew, unless all have a report: times of different hours are not compared.
 
-    So a cell that fails beside others that do not loses the report of an earlier round.
+    So a cell that fails beside others that do not loses the report of an earlier round. Whoever stops here, by
+    Ctrl-C or because it asks for no more, ends all processes.
     """
+    for split in dict.fromkeys(cell.split for cell in sheet.cells):
+        yield from _round(sheet.select([], [], [split]), results, work, root)
+
+
+def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterator[Finished]:
+    """One split."""
     if all(sheet.done(cell, results) for cell in sheet.cells):
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
         return
     context = multiprocessing.get_context("spawn")
-    talks: dict[Cell, tuple[Connection, BaseProcess]] = {}
-    for cell in sheet.cells:
-        ours, theirs = context.Pipe()
-        arguments = (cell, results / sheet.path(cell), work / sheet.path(cell), root, theirs)
-        started = context.Process(target=_run_cell, args=arguments, daemon=True)
-        started.start()
-        theirs.close()
-        talks[cell] = (ours, started)
+    talks: dict[Cell, _Talk] = {}
     failed: list[Cell] = []
+    try:
+        for cell in sheet.cells:
+            ours, theirs = context.Pipe()
+            arguments = (cell, results / sheet.path(cell), work / sheet.path(cell), root, theirs)
+            started = context.Process(target=_run_cell, args=arguments, daemon=True)
+            started.start()
+            theirs.close()
+            talks[cell] = (ours, started)
+        for ended in _take_turns(talks):
+            failed += [ended.cell] if ended.error else []
+            yield ended
+    finally:
+        for talk, process in talks.values():
+            process.kill()
+            process.join()
+            talk.close()
+    if len(failed) < len(sheet.cells):
+        for cell in failed:
+            (results / sheet.path(cell) / REPORT).unlink(missing_ok=True)
+
+
+def _take_turns(talks: dict[Cell, _Talk]) -> Iterator[Finished]:
+    """Epoch by epoch until all have ended; those that have are taken out."""
     listen = _answer  # first that each is ready, so that no epoch runs beside the loading of another
     while talks:
         for cell, (talk, process) in list(talks.items()):
@@ -48,12 +74,8 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
                 ended = how_it_ended(process)
             if ended is not None:
                 del talks[cell]
-                failed += [cell] if ended else []
                 yield Finished(cell, ended)
         listen = _turn
-    if len(failed) < len(sheet.cells):
-        for cell in failed:
-            (results / sheet.path(cell) / REPORT).unlink(missing_ok=True)
 
 
 def _turn(talk: Connection) -> str | None:
@@ -91,11 +113,11 @@ def _run_cell(cell: Cell, results: Path, work: Path, root: Path | None, talk: Co
     """One cell in a process of its own; its last word is the message of what went wrong, or nothing."""
     become_worker()
     turns = _Turns(talk)
-    talk.send(
-        run_cell(
-            cell, results, work, root, anew=True, observers=[turns], more=lambda: {"timing": timing(turns.seconds)}
-        )
+    said = run_cell(
+        cell, results, work, root, anew=True, observers=[turns], more=lambda: {"timing": timing(turns.seconds)}
     )
+    with contextlib.suppress(OSError):  # nobody listens any more
+        talk.send(said)
 
 
 def timing(seconds: Sequence[float]) -> dict[str, float]:

@@ -62,6 +62,8 @@ class Single:
     test: float
     """percent"""
     seconds: float
+    training: float
+    """seconds without preprocessing, where the run took turns with others; else all"""
     epochs: int
 
 
@@ -110,7 +112,7 @@ class Row:
     @property
     def seconds_per_epoch(self) -> float | None:
         """The median over runs; None without epochs."""
-        return None if self.direct else statistics.median(one.seconds / one.epochs for one in self.singles)
+        return None if self.direct else statistics.median(one.training / one.epochs for one in self.singles)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +192,14 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         seconds=math.fsum(report.seconds for report in reports),
         settings=first.settings,
         singles=tuple(
-            Single(report.cell.split, report.cell.seed, 100 * test, report.seconds, report.epochs)
+            Single(
+                report.cell.split,
+                report.cell.seed,
+                100 * test,
+                report.seconds,
+                report.seconds if report.timing is None else report.timing.training,
+                report.epochs,
+            )
             for report, test in zip(reports, tests, strict=True)
         ),
         dirichlet=_mean([report.dirichlet for report in reports]),

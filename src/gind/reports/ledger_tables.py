@@ -168,7 +168,7 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
         ]
         lines += [*table([f"{title} by {curve.axis}", *names], rows), ""]
     return (
-        [*lines, "Times are medians over the runs; other runs were on the machine at the same time.", ""]
+        [*lines, "Times are medians over the splits. The runs of a split take turns, epoch by epoch.", ""]
         if curve.seconds
         else lines
     )
