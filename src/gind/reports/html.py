@@ -50,9 +50,13 @@ document.querySelectorAll("th").forEach(head => head.addEventListener("click", (
   rows.forEach(row => body.append(row));
 }));
 document.getElementById("filter").addEventListener("input", event => {
-  const word = event.target.value.toLowerCase();
-  document.querySelectorAll("tbody tr").forEach(row =>
-    row.style.display = row.textContent.toLowerCase().includes(word) ? "" : "none");
+  const word = event.target.value.toLowerCase(), has = part => part.textContent.toLowerCase().includes(word);
+  document.querySelectorAll("table").forEach(table => {
+    const rows = [...table.tBodies[0].rows];
+    // a word of the head means a column, and the contents of the page stay
+    const whole = has(table.tHead) || table.querySelector("a[href^='#']");
+    rows.forEach(row => row.style.display = whole || has(row) ? "" : "none");
+  });
 });
 """
 

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
+from gind.reports.ledger_summary import summary
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
-from gind.reports.ledger_words import curve_remarks, mismatches, missing
+from gind.reports.ledger_words import ahead, curve_remarks, mismatches, missing
 from gind.text import are, plural, table
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
 
 _HOW_TO_READ = """\
 - **paper**: what it prints. **published**: the published procedure, run here (`gind-published`). **certified**: the \
-equilibrium, solved to its tolerance and with its exact gradient (`gind`). **no graph**: features alone, an MLP (`mlp`).
+equilibrium, solved to its tolerance and with its exact gradient (`gind`), unless an item varies just that: steps of \
+its gradient, or of its solver. **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
 - Δ is the difference to the paper, in points, where no run is missing. The weights of a run are those that were best \
@@ -36,9 +38,11 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
         "Written by `gind report` from the reports that are there. `gind reproduce ITEM` runs what an item lacks.",
         "",
         _HOW_TO_READ,
+        _made_with(items),
         "- What is known about the gaps of the other systems, and the settings of all: [baselines](baselines.md). What "
         "the published procedure is: [published](published.md).",
         "",
+        *summary(items),
         *table(["", "item", "where", "runs", "of"], rows, left=3),
         "",
     ]
@@ -65,10 +69,20 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
     lines += [item.remarks.whole, ""] if item.remarks.whole else []
     for number, printed in enumerate(item.tables):
         lines += paper_table(item, printed) if printed.datasets else timing(item, printed)
-        lines += others(item, printed) if printed.datasets and number == 0 else []
+        lines += [*others(item, printed), *ahead(item, printed)] if printed.datasets and number == 0 else []
     if item.name in CURVES and item.places:
         lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
     return lines + mismatches(item) + convergence(item) + splits(item) + missing(item)
+
+
+def _made_with(items: Sequence[Item]) -> str:
+    versions = [pair for item in items if item.collection is not None for pair in item.collection.versions]
+    named, total = sum(count for made, count in versions if "commit" in made), sum(count for _, count in versions)
+    return (
+        f"- A run is kept until its settings change, and is not repeated when the code does: {named:,} of "
+        f"{plural(total, 'report')} name the commit that made them, the others are older. Where the code changed "
+        "since, the same seed may draw other numbers, and a mean of ten splits may be another."
+    )
 
 
 def _label(item: Item) -> str:

@@ -1,15 +1,18 @@
 """What the ledger says in words: which cells are far from the paper, what is known about it, which runs are missing."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 from gind.experiments.protocol import CHOICES
 from gind.reports.compare import FAR
-from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
+from gind.reports.ledger import CERTIFIED, FLOOR, PUBLISHED, Entry, Item, Place
+from gind.reports.paper import PaperTable
 from gind.text import plural
 
-__all__ = ["SIDES", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
+__all__ = ["SIDES", "ahead", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
 
 SIDES = ("published", "certified")
+SYSTEMS = (PUBLISHED, CERTIFIED)
 
 
 def side(place: Place) -> str:
@@ -18,6 +21,22 @@ def side(place: Place) -> str:
     if place.protocol == "paper":
         return f"{name}, {CHOICES['paper']}"
     return f"{name}, {place.variant}" if place.variant else name
+
+
+def ahead(item: Item, table: PaperTable) -> list[str]:
+    """By dataset, of what has all its runs: who is above the certified GIND, and who of GIND is below the floor."""
+    above, below = [], []
+    for entry in item.entries(table):
+        there = [place for place in item.places if (place.dataset, place.protocol) == (entry.dataset, entry.protocol)]
+        means = {place.system: place.row.test.mean for place in there if place.row is not None and not place.lacking}
+        ours = {name: means[name] for name in (PUBLISHED, CERTIFIED) if name in means}
+        others = sorted((name for name in means if name.split("+")[0] not in SYSTEMS), key=lambda name: -means[name])
+        higher = [f"{name} {means[name]:.2f}" for name in others if means[name] > ours.get(CERTIFIED, math.inf)]
+        above += [f"- {entry.dataset}: {', '.join(higher)}"] if higher else []
+        lower = [f"{SIDES[name == CERTIFIED]} {mean:.2f}" for name, mean in ours.items() if mean < means.get(FLOOR, 0)]
+        below += [f"- {entry.dataset}: {', '.join(lower)} (`{FLOOR}` {means[FLOOR]:.2f})"] if lower else []
+    lines = ["Other systems above the certified GIND, of those with all runs:", "", *above, ""] if above else []
+    return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
 
 def mismatches(item: Item) -> list[str]:
