@@ -21,6 +21,7 @@ COLORS: Mapping[str, str] = MappingProxyType({PUBLISHED: "tab:orange", CERTIFIED
 NAMES: Mapping[str, str] = MappingProxyType({PUBLISHED: "GIND, published", CERTIFIED: "GIND, certified"})
 _OTHERS = ("tab:gray", "tab:green", "tab:purple", "tab:brown", "tab:red", "tab:olive", "tab:cyan", "tab:pink")
 _MARKERS = "osD^vPX*"
+_FLOOR: Mapping[str, Any] = MappingProxyType({"color": "black", "ls": ":", "lw": 1.2, "zorder": 1})
 
 
 def draw(item: Item) -> Figure | None:
@@ -62,8 +63,9 @@ def _activation() -> Figure:
     figure = Figure(figsize=(4.6, 3.4), layout="constrained")
     axis = figure.subplots()
     x = np.linspace(-3, 3, 301)
-    axis.plot(x, x, color=COLORS[PUBLISHED], label="σ(x) = x")
-    axis.plot(x, np.tanh(x), color=COLORS[CERTIFIED], label="σ(x) = tanh x")
+    # no colors of profiles: both functions run in both
+    axis.plot(x, x, color="tab:gray", label="σ(x) = x")
+    axis.plot(x, np.tanh(x), color="tab:green", label="σ(x) = tanh x")
     axis.set(xlabel="difference x between two nodes", ylabel="flux σ(x)", xlim=(-3, 3), ylim=(-3, 3))
     axis.set_aspect("equal")
     axis.legend(frameon=False)
@@ -73,7 +75,7 @@ def _activation() -> Figure:
 
 
 def _dots(item: Item) -> Figure:
-    """Every run as a dot: the paper's mean and deviation as a bar, both profiles beside it.
+    """Every run as a dot: the paper's mean and deviation as a bar, both profiles beside it, and the floor as a line.
 
     There is a panel for each row, and for each protocol.
     """
@@ -97,6 +99,9 @@ def _dots(item: Item) -> Figure:
             for offset, place in ((0.0, entry.published), (0.25, entry.certified)):
                 if place is not None:
                     _runs(axis, number + offset, place)
+            floor = item.floor(entry)
+            if floor is not None and floor.row is not None and not floor.lacking:
+                axis.plot([number - 0.4, number + 0.4], [floor.row.test.mean] * 2, **_FLOOR)
         axis.set_ylabel(f"test {_metric(item)}, %")
         names = [panel[0]] * (len(rows) > 1) + [CHOICES[panel[1]]] * ("paper" in protocols)
         if names:
@@ -112,7 +117,9 @@ def _dots(item: Item) -> Figure:
         ),
         *(axes[0].plot([], [], "o", color=COLORS[m], ms=5, label=f"{NAMES[m]}: a run, — mean")[0] for m in COLORS),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    if any(item.floor(entry) is not None for entry in entries):
+        handles += axes[0].plot([], [], label="features alone, mean", **_FLOOR)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4 if width > 9 else 2, frameon=False, fontsize=9)
     return figure
 
 
@@ -139,7 +146,9 @@ def _runs(axis: Axes, x: float, place: Place) -> None:
 
 def _curve(item: Item, curve: Curve) -> Figure:
     """Accuracy, and time or Dirichlet energy, against what varies."""
-    panels: list[tuple[str, Callable[[Row], float | None]]] = [("test accuracy, %", lambda row: row.test.mean)]
+    panels: list[tuple[str, Callable[[Row], float | None]]] = [
+        ("test accuracy, %: mean, ± std", lambda row: row.test.mean)
+    ]
     if curve.seconds:
         panels.append(("seconds per epoch", lambda row: row.seconds_per_epoch))
     if curve.energy:
@@ -157,6 +166,8 @@ def _curve(item: Item, curve: Curve) -> Figure:
                 name = f"{NAMES.get(place.model, place.model)}, {curve.level or place.variant}"
                 axis.axhline(level, ls="--", lw=1.3, color=_style(place.model, 0)["color"], label=name)
         axis.set(xlabel=curve.axis, ylabel=title)
+        if curve.seconds and title != panels[0][0]:
+            axis.set_ylim(bottom=0)
         if title == panels[0][0]:
             axis.set_ylim(top=min(axis.get_ylim()[1], 101))
         _ticks(axis, item, curve)
