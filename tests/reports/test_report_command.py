@@ -59,3 +59,16 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         outcome = command(line)
         assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
         assert ".part" not in outcome.stderr
+
+
+def test_reproduce_shows_what_was_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for dataset in ("texas", "wisconsin"):
+        for seed in range(5):
+            write_report(tmp_path, Cell(dataset, "gind", 3, seed), sheet="baselines", test=0.8125)
+    outcome = command(f"reproduce heterophilic --dataset texas --model gind --splits 3 --results {tmp_path}")
+    assert outcome.code == 0, outcome.stderr
+    assert "5 of 5 runs are there" in outcome.stdout
+    assert "81.25" in outcome.stdout
+    assert "wisconsin" not in outcome.stdout
+    assert "Missing" not in outcome.stdout

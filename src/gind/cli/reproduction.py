@@ -53,10 +53,12 @@ class ReproduceRequest:
         if self.item is None:
             _list(console, self.results)
             return True
-        chosen = self._select(read_sheet(find_item(self.item)))
+        sheet = read_sheet(find_item(self.item))
+        chosen = self._select(sheet)
         failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
         if self.item in ITEMS:
-            console.print(Markdown(item_page(open_item(self.item, self.results, load_paper()), {})))
+            shown = open_item(self.item, self.results, load_paper(), None if chosen == sheet else chosen)
+            console.print(Markdown(item_page(shown, {})))
         return not failed
 
     def _check_selection(self) -> None:
