@@ -54,6 +54,17 @@ def alive(pid: int) -> bool:
         return False
 
 
+def kill(process: "subprocess.Popen[Any]") -> None:
+    """Kill it, and wait until its children have ended."""
+    workers = children(process.pid)
+    assert workers
+    os.kill(process.pid, signal.SIGKILL)
+    end = time.monotonic() + 60
+    while any(map(alive, workers)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, workers))
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_killed_it_leaves_no_process_and_resumes(tmp_path: Path) -> None:
     (tmp_path / "sheet.toml").write_text(SHEET)
@@ -64,19 +75,47 @@ def test_killed_it_leaves_no_process_and_resumes(tmp_path: Path) -> None:
         assert process.stdout.readline().split() == ["wine/mlp/0-0", "done"]
         report = tmp_path / "results" / "sheet" / "wine" / "mlp" / "0-0" / "report.json"
         before = report.stat().st_mtime_ns
-        workers = children(process.pid)
-        assert len(workers) >= 2
-        os.kill(process.pid, signal.SIGKILL)
-    end = time.monotonic() + 60
-    while any(map(alive, workers)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, workers))
-
+        assert len(children(process.pid)) >= 2
+        kill(process)
     (tmp_path / "sheet.toml").write_text(SHEET.replace("100000", "3"))
     again = subprocess.run([*command, "other"], capture_output=True, text=True, timeout=300, check=True)
     ended = dict(line.split(maxsplit=1) for line in again.stdout.splitlines())
     assert ended == {"wine/mlp/0-0": "skipped", "karate/mlp/0-0": "done"}
     assert report.stat().st_mtime_ns == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_what_was_killed_within_a_training_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    epochs = 1500
+    keys = f"set = {{ epochs = {epochs}, patience = 0 }}"
+    sheet = f'[[cells]]\ndatasets = ["karate"]\nmodels = ["mlp"]\nsplits = "0"\n{keys}\n'
+    (tmp_path / "sheet.toml").write_text(sheet)
+    (tmp_path / "grid.py").write_text(PROGRAM)
+    program = [sys.executable, str(tmp_path / "grid.py"), str(tmp_path)]
+    place = Path("sheet/karate/mlp/0-0")
+    metrics, report = tmp_path / "work" / place / "metrics.jsonl", tmp_path / "results" / place / "report.json"
+    with subprocess.Popen([*program, "work"], stdout=subprocess.DEVNULL) as process:
+        end = time.monotonic() + 60
+        while not metrics.exists() or metrics.read_text().count("\n") < 30:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        kill(process)
+    saved, _ = load_tensors(metrics.with_name("checkpoint.safetensors"), "checkpoint")
+    there = len(saved["history"])
+    assert 10 <= there < epochs
+    assert not report.exists()
+    seconds = [json.loads(line)["seconds"] for line in metrics.read_text().splitlines()[:there]]
+
+    subprocess.run([*program, "work"], capture_output=True, timeout=300, check=True)
+    went_on = json.loads(report.read_text())
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == list(range(1, epochs + 1))
+    assert [line["seconds"] for line in lines[:there]] == seconds, "these epochs were not trained again"
+    report.unlink()
+    subprocess.run([*program, "anew"], capture_output=True, timeout=300, check=True)
+    whole = json.loads(report.read_text())
+    for key in ("test", "validation", "training"):
+        assert went_on[key] == whole[key], key
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
