@@ -15,6 +15,7 @@ from gind.experiments.grid import Cell, Sheet
 from gind.experiments.turns import run_in_turns, timing
 
 KEYS = (("epochs", 3), ("hidden", 4), ("patience", 0))
+BROKEN = (("hidden", 0),)
 
 
 def test_the_first_epoch_pays_for_preprocessing() -> None:
@@ -41,11 +42,11 @@ def test_no_epoch_runs_before_all_are_ready(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> None:
-    cells = (Cell("wine", "mlp", 99, 0, KEYS), Cell("wine", "mlp", 0, 0, KEYS))
+    cells = (Cell("wine", "gcn", 0, 0, BROKEN), Cell("wine", "mlp", 0, 0, KEYS))
     places = (tmp_path / "results", tmp_path / "work")
     ended = {done.cell: done.error for done in run_in_turns(Sheet("s", "s", cells), *places)}
     assert ended[cells[1]] == ""
-    assert "no split 99" in ended[cells[0]]
+    assert "hidden must be at least 1" in ended[cells[0]]
     path = tmp_path / "results/s/wine/mlp/0-0/report.json"
     report = json.loads(path.read_text())
     assert report["training"]["epochs"] == 3
@@ -56,18 +57,41 @@ def test_turns_end_with_times_and_one_failure_stops_nobody(tmp_path: Path) -> No
     assert path.stat().st_mtime_ns == before
 
 
-def test_whoever_stops_leaves_no_process(tmp_path: Path) -> None:
-    cells = (Cell("wine", "mlp", 99, 0, KEYS), Cell("wine", "mlp", 0, 0, KEYS))
-    running = run_in_turns(Sheet("s", "s", cells), tmp_path / "results", tmp_path / "work")
-    assert "no split 99" in next(running).error
-    children = multiprocessing.active_children()
-    assert children
+def test_whoever_stops_leaves_no_process_and_no_times_of_two_rounds(tmp_path: Path) -> None:
+    """The first of three cannot be built, the second has ended, the third is under way."""
+    long = (("epochs", 10**6), ("hidden", 4), ("patience", 0))
+    cells = (Cell("wine", "gcn", 0, 0, BROKEN), Cell("wine", "mlp", 0, 0, KEYS), Cell("wine", "sage", 0, 0, long))
+    sheet, results = Sheet("s", "s", cells), tmp_path / "results"
+    old = [results / sheet.path(cell) / "report.json" for cell in cells]
+    for path in old:
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    running = run_in_turns(sheet, results, tmp_path / "work")
     assert isinstance(running, Generator)
+    assert "hidden must be at least 1" in next(running).error
+    assert next(running).error == ""
+    (child,) = multiprocessing.active_children()
     running.close()
-    for child in children:  # the one that failed may still be on its way out, the other would wait for ever
-        child.join(60)
-        assert not child.is_alive()
-    assert not (tmp_path / "results").exists()
+    assert not child.is_alive()
+    assert not multiprocessing.active_children()
+    assert [path.exists() for path in old] == [False, True, False]
+
+
+def test_other_splits_are_other_rounds(tmp_path: Path) -> None:
+    cells = tuple(Cell("wine", model, split, 0, KEYS) for split in (0, 1) for model in ("mlp", "gcn"))
+    sheet, places = Sheet("s", "s", cells, turns=True), (tmp_path / "results", tmp_path / "work")
+    ended = []
+    for done in run_in_turns(sheet, *places):
+        ended.append(done.cell)
+        assert len(multiprocessing.active_children()) <= 1, "the second round begins when the first has ended"
+    assert set(ended[:2]) == set(cells[:2])
+    (places[0] / sheet.path(cells[3]) / "report.json").unlink()
+    again = {done.cell: done.skipped for done in run_in_turns(sheet, *places)}
+    assert again == {cells[0]: True, cells[1]: True, cells[2]: False, cells[3]: False}
+    path = places[0] / sheet.path(cells[0]) / "report.json"
+    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "timing"}))
+    assert not sheet.done(cells[0], places[0]), "it took no turns"
+    assert sheet.done(cells[1], places[0])
 
 
 def test_if_one_report_is_missing_all_are_measured_anew(tmp_path: Path) -> None:

@@ -329,6 +329,19 @@ def test_another_search_is_refused(
     assert words in outcome.stderr
 
 
+def test_a_search_that_prunes_later_is_another(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, pretend)
+    both = (('["graph/"]', '["wine"]'), ('"0"', '"0-1"'))
+    write_search(place, *both)
+    command("tune search.toml --trials 2")
+    write_search(place, *both, ("trials = 6", "trials = 6\nprune_after = 1"))
+    assert command("tune search.toml --trials 3").code == 0
+    write_search(place, *both, ("trials = 6", "trials = 6\nprune_after = 2"))
+    outcome = command("tune search.toml --trials 4")
+    assert outcome.code == 2
+    assert "prune_after was None, is 2" in outcome.stderr
+
+
 def test_another_file_is_not_taken_for_a_journal(place: Path) -> None:
     write_search(place)
     (place / "tuned/search").mkdir(parents=True)
@@ -354,6 +367,7 @@ def test_one_process_per_search(place: Path) -> None:
         (('["graph/"]', '["nowhere/"]'), "nowhere"),
         (('"0"', '"0,5"'), "no split 5"),
         (('["graph/"]', '["mutag"]'), "mutag"),
+        (("trials = 6", "trials = 6\nprune_after = 2"), "prune_after = 2, but splits has 1"),
     ],
 )
 def test_what_no_trial_could_do_is_refused_at_once(place: Path, change: tuple[str, str], words: str) -> None:

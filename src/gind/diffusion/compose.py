@@ -71,18 +71,18 @@ class Composition(nn.Module):
     ) -> Tensor | tuple[Tensor, Solution]:
         """(n, h) to (n, h)."""
         first = self._layers()[0]
-        with without_autocast(b, first.K.dtype) as b:
-            maps = [layer.bind(b, graph) for layer in self._layers()]
+        with without_autocast(b, first.K.dtype) as given:
+            maps = [layer.bind(given, graph) for layer in self._layers()]
             solution = fixed_point(
                 self._chain(maps),
-                zeros(b.detach()) if z0 is None else z0.detach(),
+                zeros(given.detach()) if z0 is None else z0.detach(),
                 solver=self.solver,
                 stop=self.stop,
                 adjoint=self.adjoint,
                 throw=self.throw,
                 inner=inner_product(graph),
             )
-            out = first.read(solution.value, b, maps[0])
+            out = first.read(solution.value, given, maps[0])
         return (out, solution) if return_solution else out
 
     def extra_repr(self) -> str:

@@ -157,10 +157,10 @@ class Diffusion(nn.Module):
 
         Under autocast too the equilibrium is solved in the precision of the parameters.
         """
-        with without_autocast(b, self.K.dtype) as b:
-            fn = self.bind(b, graph)
+        with without_autocast(b, self.K.dtype) as given:
+            fn = self.bind(given, graph)
             solution = self.solve(fn, z0)
-            out = self.read(solution.value, b, fn)
+            out = self.read(solution.value, given, fn)
         return (out, solution) if return_solution else out
 
     def bind(self, b: Tensor, graph: Graph, mask: Tensor | None = None) -> DiffusionMap:

@@ -16,4 +16,4 @@ def without_autocast(b: Tensor, dtype: torch.dtype) -> Iterator[Tensor]:
         yield b
         return
     with torch.autocast(b.device.type, enabled=False):
-        yield b.to(dtype)
+        yield b.to(dtype) if b.is_floating_point() else b

@@ -4,7 +4,7 @@ A sheet is a TOML file:
 
     title = "..."
     seeds = [0]
-    turns = false                 true: the runs of a split take turns, so that their times can be compared; optional
+    turns = false                 true: systems on a split take turns, so that their times can be compared; optional
     [[cells]]
     datasets = ["texas", "wisconsin"]
     models = ["gind", "gcn"]
@@ -100,7 +100,7 @@ class Sheet:
     title: str
     cells: tuple[Cell, ...]
     turns: bool = False
-    """whether the runs of a split take turns, see turns.py"""
+    """whether systems on a split take turns, see turns.py"""
 
     def path(self, cell: Cell) -> Path:
         """Where the report of a cell lies, below the results of all sheets: every result has one place."""
@@ -112,7 +112,8 @@ class Sheet:
             report = json.loads((results / self.path(cell) / REPORT).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return False
-        return isinstance(report, dict) and not cell.mismatch(report)
+        timed = isinstance(report, dict) and (not self.turns or "timing" in report)
+        return timed and not cell.mismatch(report)
 
     def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
         """The cells of these datasets, models (or systems: a variant alone) and splits; an empty choice means all."""
@@ -157,6 +158,8 @@ def read_sheet(path: Path) -> Sheet:
     turns = table.get("turns", False)
     if not isinstance(turns, bool):
         raise ConfigError(f"{path}: turns must be true or false, got {turns!r}.")
+    if turns and any("results" in block for block in table["cells"]):
+        raise ConfigError(f"{path}: runs that take turns are repeated together; leave out `results` of another sheet.")
     cells = []
     for block in table["cells"]:
         named = variants(block, path)

@@ -1,4 +1,4 @@
-"""Runs that take turns, epoch by epoch: all of a split see the same machine, so their times can be compared.
+"""Runs that take turns, epoch by epoch: systems on one split see the same machine, so their times can be compared.
 
 The report of each has its usual fields, and
 
@@ -7,6 +7,7 @@ The report of each has its usual fields, and
 """
 
 import contextlib
+import dataclasses
 import multiprocessing
 import statistics
 from collections.abc import Iterator, Sequence
@@ -25,23 +26,26 @@ _Talk = tuple[Connection, BaseProcess]
 
 
 def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
-    """All cells of a split anew, unless all have a report: times of different hours are not compared.
+    """All cells of a dataset, split and seed anew, unless all have a report: times of different hours are not compared.
 
-    So a cell that fails beside others that do not loses the report of an earlier round. Whoever stops here, by
+    So a cell that does not end beside others that do loses the report of an earlier round. Whoever stops here, by
     Ctrl-C or because it asks for no more, ends all processes.
     """
-    for split in dict.fromkeys(cell.split for cell in sheet.cells):
-        yield from _round(sheet.select([], [], [split]), results, work, root)
+    rounds: dict[tuple[str, int, int], list[Cell]] = {}
+    for cell in sheet.cells:
+        rounds.setdefault((cell.dataset, cell.split, cell.seed), []).append(cell)
+    for cells in rounds.values():
+        yield from _round(dataclasses.replace(sheet, cells=tuple(cells)), results, work, root)
 
 
 def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterator[Finished]:
-    """One split."""
+    """Those that take turns with each other."""
     if all(sheet.done(cell, results) for cell in sheet.cells):
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
         return
     context = multiprocessing.get_context("spawn")
     talks: dict[Cell, _Talk] = {}
-    failed: list[Cell] = []
+    new: set[Cell] = set()
     try:
         for cell in sheet.cells:
             ours, theirs = context.Pipe()
@@ -51,15 +55,14 @@ def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterat
             theirs.close()
             talks[cell] = (ours, started)
         for ended in _take_turns(talks):
-            failed += [ended.cell] if ended.error else []
+            new |= set() if ended.error else {ended.cell}
             yield ended
     finally:
         for talk, process in talks.values():
             process.kill()
             process.join()
             talk.close()
-    if len(failed) < len(sheet.cells):
-        for cell in failed:
+        for cell in set(sheet.cells) - new if new else ():
             (results / sheet.path(cell) / REPORT).unlink(missing_ok=True)
 
 
@@ -70,6 +73,8 @@ def _take_turns(talks: dict[Cell, _Talk]) -> Iterator[Finished]:
         for cell, (talk, process) in list(talks.items()):
             try:
                 ended = listen(talk)
+                if ended is not None:
+                    process.join()
             except (EOFError, OSError):
                 ended = how_it_ended(process)
             if ended is not None:

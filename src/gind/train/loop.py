@@ -24,7 +24,7 @@ from gind.train.options import FitOptions, OptionError
 from gind.train.problem import Problem, Watched
 from gind.train.state import EpochRecord, TrainingState, fingerprint
 from gind.train.step import SolveStatistics, WarmStart, evaluate, train_step, warm_starts
-from gind.train.stopping import Patience
+from gind.train.stopping import BestBy, Patience
 from gind.train.wrap import as_problem
 
 __all__ = [
@@ -55,6 +55,8 @@ class FitReport:
     history: tuple[EpochRecord, ...]
     watched: Watched = "val"
     """"test": nothing was chosen, and "best" is the last epoch, with its metric on the test part"""
+    best_by: BestBy = "metric"
+    """what the best epoch was chosen by"""
 
     @property
     def finished(self) -> bool:
@@ -67,10 +69,11 @@ class FitReport:
         return sum(record.seconds for record in self.history)
 
     def __str__(self) -> str:
-        which = "best validation" if self.watched == "val" else "test"
+        which = "test" if self.watched == "test" else "best validation" if self.best_by == "metric" else "validation"
+        lowest = f", which has the lowest loss, {self.best_loss:.4f}" if which == "validation" else ""
         return (
             f"{len(self.history)} epochs in {self.seconds:.1f} s (ended by {self.stopped_by}); {which} "
-            f"{self.metric} {self.best_value:.4f} at epoch {self.best_epoch}"
+            f"{self.metric} {self.best_value:.4f} at epoch {self.best_epoch}{lowest}"
         )
 
 
@@ -118,7 +121,9 @@ def fit(
     model.eval()
     best = state.patience
     history = tuple(state.history)
-    return FitReport(problem.metric, best.epoch, best.value, best.loss, stopped_by, history, problem.watched)
+    return FitReport(
+        problem.metric, best.epoch, best.value, best.loss, stopped_by, history, problem.watched, best.best_by
+    )
 
 
 def implicit_parameters(model: nn.Module) -> list[nn.Parameter]:

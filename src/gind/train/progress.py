@@ -114,7 +114,7 @@ def _numbers(record: EpochRecord, best: EpochRecord | None, name: str, styled: b
     strong, end = ("[green]", "[/]") if styled else ("", "")
     text = f"loss {record.loss:.4f}  {name.rstrip()} {now:.4f}"
     if name.startswith("val"):  # of a test part nothing is the best
-        text += f" ({strong}best {value:.4f}{end})"
+        text += f" ({strong}best {value:.4f}{end})"  # of the best epoch, which its loss may have chosen
     if record.steps:
         text += f"  steps {record.steps:.0f}+{record.gradient_steps:.0f}"
     if record.steps and not math.isnan(record.residual):

@@ -18,7 +18,7 @@ class Patience:
     After `limit` epochs without a better one it is exhausted. `limit=0` never is.
 
     With `counts="worse"`, the published rule, an epoch as good as the best starts the count anew, and is best itself if
-    its loss is at most that of every epoch that was as good as the best of its time.
+    what decides among equals is no worse than in every epoch that was as good as the best of its time.
 
     With `latest` nothing is chosen: the last epoch counts as the best, and patience is without end.
     """

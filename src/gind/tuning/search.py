@@ -101,6 +101,8 @@ class Search:
             "search": {key: parameter.written() for key, parameter in self.space.items()},
             "splits": list(self.splits),
             "set": self.spec(dataset, {}).table(),
+            # searches that were begun before it could be said have 1
+            **({"prune_after": self.prune_after} if self.prune_after > 1 else {}),
         }
 
 
@@ -141,6 +143,8 @@ def _make_search(name: str, table: Mapping[str, Any]) -> Search:
         {},
         _count("prune_after", table.get("prune_after", 1), 1),
     )
+    if search.prune_after > len(search.splits):
+        raise ConfigError(f"prune_after = {search.prune_after}, but splits has {len(search.splits)}.")
     for dataset in datasets:
         dataset_name(dataset)  # refuses what is no dataset
         search.spec(dataset, {})

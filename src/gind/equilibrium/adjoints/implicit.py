@@ -162,7 +162,8 @@ class _Equilibrium(torch.autograd.Function):
                 "Implicit() gives first derivatives only. Call backward without `create_graph=True`, or use Unrolled()."
             )
         fz, z = ctx.saved_tensors
-        return ctx.adjoint.solve(ctx.problem, z, fz, cotangent, ctx.report), None, None, None, None
+        with torch.autocast(z.device.type, enabled=False):  # `backward` may have been called within one
+            return ctx.adjoint.solve(ctx.problem, z, fz, cotangent, ctx.report), None, None, None, None
 
 
 _equilibrium: Callable[..., Tensor] = _Equilibrium.apply  # torch gives `apply` no types
