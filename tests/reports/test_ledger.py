@@ -146,6 +146,26 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     assert "| mutag \\* | 89.3 ± 7.4 |  |  |  | missing |  |  |" in lines
     assert "\n".join(lines) in results_page(items, {})
     assert summary([item_of("regularizers", tmp_path)]) == []
+    ppi = [Cell("ppi", "gind", 0), Cell("ppi", "gind-published", 0)]  # the paper has 98.4, without a deviation
+    for cell, test in zip(ppi, (0.9836, 0.99), strict=True):
+        write_report(tmp_path, cell, sheet="ppi", test=test)
+    lines = summary([item_of("ppi", tmp_path, *ppi)])
+    assert "| ppi | 98.4 | 99.00 | +0.60 |  | 98.36 | -0.04 | yes |" in lines
+    assert "on 0 of 0 datasets; the certified equilibrium is at or above the paper on 1 of 1 dataset." in lines[0]
+
+
+def test_reports_are_counted_once(tmp_path: Path) -> None:
+    shared = Cell("cora", "gind", 0, results="baselines")
+    write_report(tmp_path, shared, sheet="baselines")
+    items = [item_of("homophilic", tmp_path, shared), item_of("regularizers", tmp_path, shared)]
+    assert ": 0 of 1 report name the commit" in results_page(items, {})
+
+
+def test_missing_seeds_are_no_missing_splits(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split, seed) for split in (0, 1) for seed in (0, 1)]
+    for cell in cells[::2]:
+        write_report(tmp_path, cell, sheet="heterophilic")
+    assert "- certified: 2 of 4 runs of texas" in item_page(item_of("heterophilic", tmp_path, *cells), {})
 
 
 def test_variants_stand_in_their_rows_and_are_kept_where_the_sheet_says(tmp_path: Path) -> None:

@@ -68,7 +68,6 @@ def test_reproduce_shows_what_was_chosen(tmp_path: Path, monkeypatch: pytest.Mon
             write_report(tmp_path, Cell(dataset, "gind", 3, seed), sheet="baselines", test=0.8125)
     outcome = command(f"reproduce heterophilic --dataset texas --model gind --splits 3 --results {tmp_path}")
     assert outcome.code == 0, outcome.stderr
-    assert "5 of 5 runs are there" in outcome.stdout
-    assert "81.25" in outcome.stdout
-    assert "wisconsin" not in outcome.stdout
-    assert "Missing" not in outcome.stdout
+    assert "81.25 ± 0.00 (5/50)" in outcome.stdout, "of all that the item asks for"
+    assert "wisconsin" not in outcome.stdout.split("Nodes of heterophilic graphs")[1].split("Other")[0]
+    assert "certified: splits 0-2, 4-9 of texas" in outcome.stdout

@@ -53,11 +53,10 @@ class ReproduceRequest:
         if self.item is None:
             _list(console, self.results)
             return True
-        sheet = read_sheet(find_item(self.item))
-        chosen = self._select(sheet)
+        chosen = self._select(read_sheet(find_item(self.item)))
         failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
         if self.item in ITEMS:
-            shown = open_item(self.item, self.results, load_paper(), None if chosen == sheet else chosen)
+            shown = open_item(self.item, self.results, load_paper()).only(chosen.cells)
             console.print(Markdown(item_page(shown, {})))
         return not failed
 

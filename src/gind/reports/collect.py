@@ -127,6 +127,8 @@ class Collection:
     """reports below the results of the sheet that it does not name; they are in no row"""
     versions: tuple[tuple[Mapping[str, str], int], ...]
     """what the runs were made with, and how many of them"""
+    commits: Mapping[Path, str]
+    """the commit that made each report, by its place below the results; empty where it does not say"""
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
@@ -162,7 +164,9 @@ def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
     strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - named)
     expected = Counter((cell.dataset, cell.system) for cell in sheet.cells)
     rows = tuple(_row(by_place[place], expected[place]) for place in expected if place in by_place)
-    return Collection(sheet, rows, tuple(missing), strangers, _versions(by_place))
+    reports = [report for place in by_place.values() for report in place]
+    commits = {sheet.path(report.cell): report.versions.get("commit", "") for report in reports}
+    return Collection(sheet, rows, tuple(missing), strangers, _versions(reports), commits)
 
 
 def _row(reports: Sequence[Report], expected: int) -> Row:
@@ -267,6 +271,6 @@ def _notes(reports: Sequence[Report]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _versions(by_place: Mapping[tuple[str, str], Sequence[Report]]) -> tuple[tuple[Mapping[str, str], int], ...]:
-    counted = Counter(tuple(report.versions.items()) for reports in by_place.values() for report in reports)
+def _versions(reports: Sequence[Report]) -> tuple[tuple[Mapping[str, str], int], ...]:
+    counted = Counter(tuple(report.versions.items()) for report in reports)
     return tuple((dict(items), counted[items]) for items in sorted(counted))

@@ -53,8 +53,9 @@ document.getElementById("filter").addEventListener("input", event => {
   const word = event.target.value.toLowerCase(), has = part => part.textContent.toLowerCase().includes(word);
   document.querySelectorAll("table").forEach(table => {
     const rows = [...table.tBodies[0].rows];
-    // a word of the head means a column, and the contents of the page stay
-    const whole = has(table.tHead) || table.querySelector("a[href^='#']");
+    // the name of a column keeps its table, and the contents of the page stay
+    const named = [...table.tHead.rows[0].cells].some(cell => word && cell.textContent.toLowerCase() === word);
+    const whole = named || table.querySelector("a[href^='#']");
     rows.forEach(row => row.style.display = whole || has(row) ? "" : "none");
   });
 });

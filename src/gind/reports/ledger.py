@@ -103,6 +103,12 @@ class Item:
         """Those that are there."""
         return 0 if self.collection is None else self.total - len(self.collection.missing)
 
+    def only(self, cells: Sequence[Cell]) -> "Item":
+        """The systems and datasets of these cells alone, with all the runs that the sheet asks for."""
+        wanted = {(cell.dataset, cell.system) for cell in cells}
+        places = tuple(place for place in self.places if (place.dataset, place.system) in wanted)
+        return dataclasses.replace(self, places=places)
+
     def entries(self, table: PaperTable) -> tuple[Entry, ...]:
         """The cells of GIND, in the order of the table; each dataset is followed by the one beside it.
 

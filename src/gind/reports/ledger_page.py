@@ -23,8 +23,8 @@ on its validation part, unless its row says otherwise.
 in one is tested in another. Searches for the certified GIND had more trials than those for other systems, and most of \
 these had none; some of what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in \
 docs/searched.md. The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and \
-CiteSeer had been seen (docs/decisions/0010-tuning.md), and the last search on WebKB was begun because tests of its \
-winners were below the paper."""
+CiteSeer had been seen (docs/decisions/0010-tuning.md), and the last search on WebKB was begun because tests of \
+earlier winners were below the paper."""
 
 
 def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
@@ -77,12 +77,12 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
 
 
 def _made_with(items: Sequence[Item]) -> str:
-    versions = [pair for item in items if item.collection is not None for pair in item.collection.versions]
-    named, total = sum(count for made, count in versions if "commit" in made), sum(count for _, count in versions)
+    commits = {path: made for item in items if item.collection for path, made in item.collection.commits.items()}
+    named = sum(bool(made) for made in commits.values())
     return (
-        f"- A run is kept until its settings change, and is not repeated when the code does: {named:,} of "
-        f"{plural(total, 'report')} name the commit that made them, the others are older. Where the code changed "
-        "since, the same seed may draw other numbers, and a mean of ten splits may be another."
+        "- A run is kept until the keys of its sheet change, and is not repeated when defaults or the code do: "
+        f"{named:,} of {plural(len(commits), 'report')} name the commit that made them, the others are older. Where "
+        "the code changed since, the same seed may draw other numbers, and a mean of ten splits may be another."
     )
 
 

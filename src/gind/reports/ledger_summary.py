@@ -2,37 +2,42 @@
 
 from collections.abc import Iterator, Sequence
 
-from gind.reports.ledger import Entry, Item
+from gind.reports.ledger import Entry, Item, Place
 from gind.reports.ledger_tables import as_printed, points, value
 from gind.text import are, plural, table
 
 __all__ = ["summary"]
 
+_WORDS = {None: "", True: "yes", False: "no"}
+
 
 def summary(items: Sequence[Item]) -> list[str]:
     """Is `published` within one standard deviation of the paper, and is `certified` at or above it?"""
-    rows, published, certified = [], [], []
-    for entry in _entries(items):
-        near, high = _near(entry, items), _high(entry)
-        published.append(near)
-        certified.append(high)
-        sides = (
-            [value(place), points(entry, place), {None: "", True: "yes", False: "no"}[verdict]]
-            for place, verdict in ((entry.published, near), (entry.certified, high))
-        )
-        name = f"{entry.dataset} \\*" if entry.protocol == "paper" else entry.dataset
-        rows.append([name, as_printed(entry.paper), *(cell for side in sides for cell in side)])
-    if not rows:
+    entries = list(_entries(items))
+    if not entries:
         return []
+    near, high = [_near(entry, items) for entry in entries], [_high(entry) for entry in entries]
+    rows = [
+        [
+            f"{entry.dataset} \\*" if entry.protocol == "paper" else entry.dataset,
+            as_printed(entry.paper),
+            *(value(entry.published), points(entry, entry.published), _WORDS[is_near]),
+            *(value(entry.certified), points(entry, entry.certified), _WORDS[is_high]),
+        ]
+        for entry, is_near, is_high in zip(entries, near, high, strict=True)
+    ]
+    published = _count(near, [entry.difference(entry.published) for entry in entries])
+    certified = _count(high, [entry.difference(entry.certified) for entry in entries])
     titles = ["dataset", "paper", "published", "Δ", "within ±", "certified", "Δ", "at or above"]
     return [
-        f"The published procedure is within one standard deviation of the paper on {_count(published)}; the certified "
-        f"equilibrium is at or above the paper on {_count(certified)}.",
+        f"The published procedure is within one standard deviation of the paper on {published}; the certified "
+        f"equilibrium is at or above the paper on {certified}.",
         "",
         *table(titles, rows),
         "",
         "\\* the epoch is chosen on the mean test curve over the folds, as the paper does; epochs chosen on validation "
-        "are below. Where a table of the paper has no deviation, it is that of another table with the same number.",
+        "are below. Where a table of the paper has no deviation, it is that of another table with the same number. "
+        "What differs from the paper in other ways stands with each table.",
         "",
     ]
 
@@ -49,13 +54,21 @@ def _entries(items: Sequence[Item]) -> Iterator[Entry]:
 
 def _near(entry: Entry, items: Sequence[Item]) -> bool | None:
     """Of the published procedure; None where runs are missing or nothing says how far is near."""
-    apart, deviation = entry.difference(entry.published), _deviation(entry, items)
-    return None if apart is None or deviation is None else abs(round(apart, 2)) <= deviation
+    apart, deviation = _difference(entry, entry.published), _deviation(entry, items)
+    return None if apart is None or deviation is None else abs(apart) <= deviation
 
 
 def _high(entry: Entry) -> bool | None:
-    above = entry.difference(entry.certified)
-    return None if above is None else round(above, 2) >= 0
+    above = _difference(entry, entry.certified)
+    return None if above is None else above >= 0
+
+
+def _difference(entry: Entry, place: Place | None) -> float | None:
+    """To the digits that the paper prints."""
+    difference = entry.difference(place)
+    assert entry.paper is not None
+    digits = len(entry.paper.text.split(" ")[0].partition(".")[2])
+    return None if difference is None else round(difference, digits)
 
 
 def _deviation(entry: Entry, items: Sequence[Item]) -> float | None:
@@ -66,9 +79,9 @@ def _deviation(entry: Entry, items: Sequence[Item]) -> float | None:
     return next((value.std for value in same if value.std is not None), None)
 
 
-def _count(verdicts: Sequence[bool | None]) -> str:
-    """5 of 12 datasets (of 1 more runs are missing)."""
+def _count(verdicts: Sequence[bool | None], differences: Sequence[float | None]) -> str:
+    """5 of 12 datasets (2 more are not complete); where there is a difference and no verdict, it cannot be said."""
     known = [verdict for verdict in verdicts if verdict is not None]
-    gone = len(verdicts) - len(known)
+    gone = sum(difference is None for difference in differences)
     more = f" ({gone} more {are(gone)} not complete)" if gone else ""
     return f"{sum(known)} of {plural(len(known), 'dataset')}{more}"

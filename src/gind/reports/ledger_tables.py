@@ -203,8 +203,8 @@ def convergence(item: Item) -> list[str]:
     return [
         "How far from an equilibrium, the worst of all runs: the residual ‖z - f(z)‖ / ‖f(z)‖, and a bound of the "
         "distance ‖z - z\\*‖ where there is a proof. In a stack of layers each is measured for the "
-        "input that it was given. For the published procedure f is its damped step z ↦ (1 - α)z + αf(z), one for each "
-        "layer, so a small α makes its residual small.",
+        "input that it was given. For the published procedure it is that of a damped step, z ↦ (1 - α)z + αf(z) in "
+        "each layer, in place of f; the smaller α, the less of ‖z - f(z)‖ it shows.",
         "",
         *table(["dataset", "profile", "residual", "tolerance", "reached", "bound"], rows, left=2),
         "",
@@ -257,4 +257,4 @@ def _parenthesis(quoted: PaperValue | None) -> str:
 def points(entry: Entry, place: Place | None) -> str:
     """Points above the paper, where no run is missing."""
     difference = entry.difference(place)
-    return "" if difference is None else f"{difference:+.2f}"
+    return "" if difference is None else f"{round(difference, 2) + 0.0:+.2f}"  # never -0.00

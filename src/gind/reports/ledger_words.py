@@ -12,7 +12,6 @@ from gind.text import plural
 __all__ = ["SIDES", "ahead", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
 
 SIDES = ("published", "certified")
-SYSTEMS = (PUBLISHED, CERTIFIED)
 
 
 def side(place: Place) -> str:
@@ -26,15 +25,17 @@ def side(place: Place) -> str:
 def ahead(item: Item, table: PaperTable) -> list[str]:
     """By dataset, of what has all its runs: who is above the certified GIND, and who of GIND is below the floor."""
     above, below = [], []
-    for entry in item.entries(table):
+    for entry in {(entry.dataset, entry.protocol): entry for entry in reversed(item.entries(table))}.values():
+        ours = {SIDES[0]: _mean(entry.published), SIDES[1]: _mean(entry.certified)}
         there = [place for place in item.places if (place.dataset, place.protocol) == (entry.dataset, entry.protocol)]
-        means = {place.system: place.row.test.mean for place in there if place.row is not None and not place.lacking}
-        ours = {name: means[name] for name in (PUBLISHED, CERTIFIED) if name in means}
-        others = sorted((name for name in means if name.split("+")[0] not in SYSTEMS), key=lambda name: -means[name])
-        higher = [f"{name} {means[name]:.2f}" for name in others if means[name] > ours.get(CERTIFIED, math.inf)]
+        others = {place.system: _mean(place) for place in there if place.model not in (PUBLISHED, CERTIFIED)}
+        ranked = sorted((mean, name) for name, mean in others.items() if mean is not None)[::-1]
+        higher = [f"{name} {mean:.2f}" for mean, name in ranked if mean > (ours[SIDES[1]] or math.inf)]
         above += [f"- {entry.dataset}: {', '.join(higher)}"] if higher else []
-        lower = [f"{SIDES[name == CERTIFIED]} {mean:.2f}" for name, mean in ours.items() if mean < means.get(FLOOR, 0)]
-        below += [f"- {entry.dataset}: {', '.join(lower)} (`{FLOOR}` {means[FLOOR]:.2f})"] if lower else []
+        floor = others.get(FLOOR) or 0.0
+        lower = [f"{name} {mean:.2f}" for name, mean in ours.items() if mean is not None and mean < floor]
+        below += [f"- {entry.dataset}: {', '.join(lower)} (`{FLOOR}` {floor:.2f})"] if lower else []
+    above, below = above[::-1], below[::-1]
     lines = ["Other systems above the certified GIND, of those with all runs:", "", *above, ""] if above else []
     return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
@@ -86,6 +87,8 @@ def missing(item: Item) -> list[str]:
         elif place.missing:
             name = side(place) if place.number is None else SIDES[place.model == CERTIFIED]
             which = "all splits" if place.row is None else f"splits {ranges(place.missing)}"
+            if place.row is not None and {one.split for one in place.row.singles} & set(place.missing):
+                which = f"{_gone(place)} of {plural(place.expected, 'run')}"  # other seeds of these splits are there
             groups.setdefault((name, which), []).append(place.dataset if place.number is None else place.variant)
     lines = [f"- {name}: {which} of {', '.join(names)}" for (name, which), names in groups.items()]
     lines += [f"- other systems: {plural(others, 'run')}"] if others else []
@@ -101,6 +104,11 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _mean(place: Place | None) -> float | None:
+    """Of a system that has all its runs."""
+    return None if place is None or place.row is None or place.lacking else place.row.test.mean
 
 
 def _gone(place: Place) -> int:
