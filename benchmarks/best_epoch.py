@@ -1,7 +1,8 @@
 """Which rule for the best epoch carries over to nodes that did not choose it (decision 0019). Test parts are not used.
 
 The model trains on the training part of each split. Half of the validation part, drawn at random, chooses the epoch by
-either rule, the other half is what it is judged on.
+either rule, the other half is what it is judged on. The settings are the defaults; learning rates stay as they are, and
+no patience ends a training.
 
     python benchmarks/best_epoch.py DATA texas wisconsin --seeds 2
 """
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from gind.experiments import make_spec
 from gind.experiments.setup import set_up
-from gind.train import make_optimizer
+from gind.train import call, make_optimizer
 from gind.train.step import train_step, warm_starts
 from gind.train.stopping import BestBy, Patience
 
@@ -35,7 +36,7 @@ def curves(data: str, dataset: str, split: int, seed: int, epochs: int) -> tuple
         train_step(ready.model, train, ready.problem.task, optimizer, spec.train.clip, warm)
         ready.model.eval()
         with torch.no_grad():
-            scores = ready.model(val.data.x, val.data.edge_index)[val.rows]
+            scores = call(ready.model, val)
         right.append((scores.argmax(1) == val.y).double())
         loss.append(F.cross_entropy(scores.double(), val.y, reduction="none"))
     return torch.stack(right), torch.stack(loss)

@@ -268,6 +268,18 @@ def test_autocast_leaves_the_solve_in_its_precision(wrap: Callable[[gind.Diffusi
     assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
+def test_the_implicit_gradient_is_solved_in_its_precision_within_autocast() -> None:
+    layer, graph = gind.Diffusion(8), gind.Graph.from_edge_index(torch.randint(0, 20, (2, 60)), 20)
+    b = torch.randn(20, 8, requires_grad=True)
+    out, solution = layer(b, graph, return_solution=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out.square().sum().backward()
+    assert solution.gradient.status is gind.Status.CONVERGED
+    assert layer.K.grad is not None
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(TypeError, match="int64"):
+        layer(torch.ones(20, 8, dtype=torch.long), graph)
+
+
 def test_the_bound_of_huge_features_is_a_number() -> None:
     layer = gind.Diffusion(4)
     for isolated in (0, 1):  # an isolated node must not make it 0·∞
