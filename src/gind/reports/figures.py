@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from gind.experiments.protocol import CHOICES
 from gind.reports.collect import Row
 from gind.reports.curves import CURVES, Curve, levels, series
-from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
+from gind.reports.ledger import CERTIFIED, PUBLISHED, Item, Place
 
 __all__ = ["draw", "save_svg", "write_figures"]
 
@@ -99,9 +99,9 @@ def _dots(item: Item) -> Figure:
             for offset, place in ((0.0, entry.published), (0.25, entry.certified)):
                 if place is not None:
                     _runs(axis, number + offset, place)
-            floor = _floor(item, entry)
-            if floor is not None:
-                axis.plot([number - 0.4, number + 0.4], [floor] * 2, **_FLOOR)
+            floor = item.floor(entry)
+            if floor is not None and floor.mean is not None:
+                axis.plot([number - 0.4, number + 0.4], [floor.mean] * 2, **_FLOOR)
         axis.set_ylabel(f"test {_metric(item)}, %")
         names = [panel[0]] * (len(rows) > 1) + [CHOICES[panel[1]]] * ("paper" in protocols)
         if names:
@@ -117,16 +117,10 @@ def _dots(item: Item) -> Figure:
         ),
         *(axes[0].plot([], [], "o", color=COLORS[m], ms=5, label=f"{NAMES[m]}: a run, — mean")[0] for m in COLORS),
     ]
-    if any(_floor(item, entry) is not None for entry in entries):
+    if any(floor is not None and floor.mean is not None for floor in map(item.floor, entries)):
         handles += axes[0].plot([], [], label="features alone, mean", **_FLOOR)
     figure.legend(handles=handles, loc="outside lower center", ncols=4 if width > 9 else 2, frameon=False, fontsize=9)
     return figure
-
-
-def _floor(item: Item, entry: Entry) -> float | None:
-    """The mean of features alone, where no run is missing."""
-    place = item.floor(entry)
-    return None if place is None or place.row is None or place.lacking else place.row.test.mean
 
 
 def _metric(item: Item) -> str:

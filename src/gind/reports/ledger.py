@@ -52,6 +52,11 @@ class Place:
         return "" if row is None or row.runs == self.expected else f"{row.runs}/{self.expected}"
 
     @property
+    def mean(self) -> float | None:
+        """Of all its runs, in percent; None if some are missing."""
+        return None if self.row is None or self.lacking else self.row.test.mean
+
+    @property
     def number(self) -> float | None:
         """The value that varies along a curve; None for a variant that is no number."""
         try:
@@ -73,9 +78,9 @@ class Entry:
 
     def difference(self, place: Place | None) -> float | None:
         """Points above the paper; None without a number of both, or if runs are missing."""
-        if self.paper is None or place is None or place.row is None or place.lacking:
+        if self.paper is None or place is None or place.mean is None:
             return None
-        return place.row.test.mean - self.paper.mean
+        return place.mean - self.paper.mean
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,18 +24,23 @@ def side(place: Place) -> str:
 
 def ahead(item: Item, table: PaperTable) -> list[str]:
     """By dataset, of what has all its runs: who is above the certified GIND, and who of GIND is below the floor."""
+    first: dict[tuple[str, str], Entry] = {}  # a dataset may have several rows
+    for entry in item.entries(table):
+        first.setdefault((entry.dataset, entry.protocol), entry)
     above, below = [], []
-    for entry in {(entry.dataset, entry.protocol): entry for entry in reversed(item.entries(table))}.values():
-        ours = {SIDES[0]: _mean(entry.published), SIDES[1]: _mean(entry.certified)}
-        there = [place for place in item.places if (place.dataset, place.protocol) == (entry.dataset, entry.protocol)]
-        others = {place.system: _mean(place) for place in there if place.model not in (PUBLISHED, CERTIFIED)}
-        ranked = sorted((mean, name) for name, mean in others.items() if mean is not None)[::-1]
-        higher = [f"{name} {mean:.2f}" for mean, name in ranked if mean > (ours[SIDES[1]] or math.inf)]
-        above += [f"- {entry.dataset}: {', '.join(higher)}"] if higher else []
-        floor = others.get(FLOOR) or 0.0
-        lower = [f"{name} {mean:.2f}" for name, mean in ours.items() if mean is not None and mean < floor]
-        below += [f"- {entry.dataset}: {', '.join(lower)} (`{FLOOR}` {floor:.2f})"] if lower else []
-    above, below = above[::-1], below[::-1]
+    for (dataset, protocol), entry in first.items():
+        there = [place for place in item.places if (place.dataset, place.protocol) == (dataset, protocol)]
+        means = {place.system: place.mean for place in there if place.model not in (PUBLISHED, CERTIFIED)}
+        others = sorted(((mean, name) for name, mean in means.items() if mean is not None), reverse=True)
+        ours = [
+            (name, place.mean) for name, place in zip(SIDES, (entry.published, entry.certified), strict=True) if place
+        ]
+        certified = dict(ours).get(SIDES[1]) or math.inf
+        higher = [f"{name} {mean:.2f}" for mean, name in others if mean > certified]
+        above += [f"- {dataset}: {', '.join(higher)}"] if higher else []
+        floor = means.get(FLOOR) or 0.0
+        lower = [f"{name} {mean:.2f}" for name, mean in ours if mean is not None and mean < floor]
+        below += [f"- {dataset}: {', '.join(lower)} (`{FLOOR}` {floor:.2f})"] if lower else []
     lines = ["Other systems above the certified GIND, of those with all runs:", "", *above, ""] if above else []
     return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
@@ -104,11 +109,6 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
-
-
-def _mean(place: Place | None) -> float | None:
-    """Of a system that has all its runs."""
-    return None if place is None or place.row is None or place.lacking else place.row.test.mean
 
 
 def _gone(place: Place) -> int:
