@@ -71,6 +71,8 @@ def test_a_sheet_is_read_and_narrowed(tmp_path: Path) -> None:
         "[[cells]]\nx = 1",
         "seeds = 3\n[[cells]]\ndatasets = ['a']\nmodels = ['b']\nsplits = '0'",
         "[[cells]]\ndatasets = ['a']\nmodels = ['b']\nsplits = '3-1'",
+        'turns = 1\n[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0"',
+        'turns = true\n[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0"\nresults = "baselines"',
     ],
 )
 def test_what_is_no_sheet_is_refused(tmp_path: Path, text: str) -> None:
