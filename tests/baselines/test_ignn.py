@@ -15,7 +15,8 @@ import gind
 from gind.baselines.adjacency import AdjacencyKind, adjacency, spectral_radius
 from gind.baselines.ignn import IGNN, project_rows
 from gind.equilibrium import Stop
-from gind.experiments.keys import parse
+from gind.experiments.data import DataOptions
+from gind.experiments.keys import keys_of, parse
 from gind.experiments.models import KINDS, ModelEntry, defaults
 from gind.graph import Graph
 from gind.train import FitOptions
@@ -194,9 +195,10 @@ def test_training_lowers_the_loss(data: Any, channels: int, options: dict[str, A
 
 
 @pytest.mark.parametrize("dataset", ["cora", "chains", "ppi", "mutag", "nci1"])
-def test_defaults_are_keys_of_the_model_or_of_training(dataset: str) -> None:
+def test_defaults_are_keys_of_the_model_of_the_data_or_of_training(dataset: str) -> None:
     keys, options = ModelEntry(IGNN).keys, dict(defaults("ignn", dataset))
     model = {k: parse(k, keys[k].type, options.pop(k), KINDS) for k in list(options) if k in keys}
+    DataOptions(**{k: options.pop(k) for k in list(options) if k in keys_of(DataOptions)})
     FitOptions(**options)
     assert isinstance(ModelEntry(IGNN).for_data("node", 5, 3, {**model, "hidden": 4}), IGNN)
 
