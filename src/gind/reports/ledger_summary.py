@@ -46,7 +46,7 @@ def _entries(items: Sequence[Item]) -> Iterator[Entry]:
     """The GIND row of the tables that compare systems; where there are two protocols, by that of the paper."""
     for item in items:
         for printed in item.tables:
-            if printed.datasets and set(printed.rows) <= set(item.systems):
+            if printed.compares(item.systems):
                 own = [entry for entry in item.entries(printed) if entry.paper is not None]
                 both = {entry.dataset for entry in own if entry.protocol == "paper"}
                 yield from (entry for entry in own if entry.protocol == "paper" or entry.dataset not in both)

@@ -46,6 +46,10 @@ class PaperTable:
     epochs: int
     """that its times are of; 0 where it has none"""
 
+    def compares(self, systems: Mapping[str, str]) -> bool:
+        """Whether its rows are systems and its columns are datasets."""
+        return bool(self.datasets) and set(self.rows) <= set(systems)
+
     def value(self, row: str, dataset: str) -> PaperValue | None:
         """What the paper has for a row on a dataset of ours, if anything."""
         return self.rows[row][self.datasets.index(dataset)] if row in self.rows and dataset in self.datasets else None
@@ -61,7 +65,7 @@ class Paper:
 
     def compared(self) -> tuple[PaperTable, ...]:
         """The tables whose rows are systems and whose columns are datasets."""
-        return tuple(table for table in self.tables if table.datasets and set(table.rows) <= set(self.systems))
+        return tuple(table for table in self.tables if table.compares(self.systems))
 
     def models(self, table: PaperTable) -> dict[str, str]:
         """Name of our model → row of the table, in its order."""
