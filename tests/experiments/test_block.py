@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gind.experiments import ConfigError
 from gind.experiments.block import flat, nested, variants
-from gind.experiments.grid import read_sheet
+from gind.experiments.sheet import read_sheet
 
 BLOCK = {"datasets": ["wine"], "models": ["gcn"], "splits": "0"}
 NAMES = st.text("abc_", min_size=1, max_size=3)
@@ -65,6 +65,8 @@ def test_keys_vary_in_the_order_of_their_names() -> None:
         ({"row": 1}, "row"),
         ({"results": ".."}, "results"),
         ({"results": "../other"}, "results"),
+        ({"choose": 1}, "choose"),
+        ({"choose": "../up"}, "choose"),
         ({"as": "../../up"}, "named by letters"),
         ({"vary": {"name": ["a/b"]}}, "named by letters"),
     ],

@@ -13,9 +13,10 @@ import pytest
 
 from gind.experiments import ConfigError, run
 from gind.experiments.block import Keys
-from gind.experiments.grid import Cell, Sheet, parse_splits, read_sheet, run_cell, run_grid
+from gind.experiments.grid import run_cell, run_grid
 from gind.experiments.items import progress
 from gind.experiments.models import MODELS
+from gind.experiments.sheet import Cell, Sheet, parse_splits, read_sheet
 from gind.experiments.spec import make_spec
 from gind.experiments.toml import dump_toml, read_toml
 from gind.train import EpochRecord, Observer

@@ -13,13 +13,15 @@ import pytest
 from cli_cases import Child, command
 
 from gind.experiments import Spec, grid, run, worker
-from gind.experiments.grid import Cell, Sheet, run_grid
+from gind.experiments.grid import run_grid
+from gind.experiments.sheet import Cell, Sheet
 from gind.train import load_tensors
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from gind.experiments.grid import read_sheet, run_grid
+from gind.experiments.grid import run_grid
+from gind.experiments.sheet import read_sheet
 
 if __name__ == "__main__":
     here = Path(sys.argv[1])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gind.experiments import turns
-from gind.experiments.grid import Cell, Sheet
+from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.turns import run_in_turns, timing
 
 KEYS = (("epochs", 3), ("hidden", 4), ("patience", 0))

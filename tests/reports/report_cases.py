@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gind.experiments.grid import Cell, Sheet
+from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.spec import make_spec
 
 __all__ = ["CERTIFICATE", "content", "sheet_of", "write_report", "write_sheet"]

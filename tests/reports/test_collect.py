@@ -10,7 +10,7 @@ import pytest
 from report_cases import CERTIFICATE, content, sheet_of, write_report
 
 from gind.errors import UserError
-from gind.experiments.grid import Cell
+from gind.experiments.sheet import Cell
 from gind.reports import collect
 
 SHARES = [0.5, 0.75, 0.1, 0.625]
@@ -52,7 +52,7 @@ def test_what_is_missing_is_counted_and_strangers_are_left_out(tmp_path: Path) -
     collection = collect(sheet_of(*CELLS, other), tmp_path)
     assert collection.missing == (*CELLS[1:], other)
     assert collection.strangers == 1
-    assert collection.places == (("texas", "gcn"), ("texas", "gat"))
+    assert collection.places == {("texas", "gcn"): tuple(CELLS), ("texas", "gat"): (other,)}
     assert [row.test.mean for row in collection.rows] == [50.0]
     assert collection.row("texas", "gat") is None
 

@@ -11,8 +11,8 @@ import pytest
 from report_cases import CERTIFICATE, write_report
 
 from gind.experiments import ConfigError
-from gind.experiments.grid import Cell, Sheet
 from gind.experiments.items import ITEMS, find_item, read_item, sheets
+from gind.experiments.sheet import Cell, Sheet
 from gind.reports import load_paper
 from gind.reports.curves import CURVES, levels, series
 from gind.reports.figures import draw, write_figures

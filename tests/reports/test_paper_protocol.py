@@ -8,9 +8,9 @@ import pytest
 from report_cases import content, sheet_of, write_report
 
 from gind.errors import UserError
-from gind.experiments.grid import Cell, Sheet
 from gind.experiments.items import read_item
 from gind.experiments.protocol import CHOICES
+from gind.experiments.sheet import Cell, Sheet
 from gind.reports import collect, load_paper, sheet_page
 from gind.reports.figures import draw
 from gind.reports.html import html_page
@@ -108,7 +108,7 @@ def test_both_protocols_stand_beside_each_other_and_each_says_what_chose(tmp_pat
     assert f"- gind-published+paper on mutag: {WORDS}" in own
     figure = draw(item)
     assert figure is not None
-    assert [axis.get_title(loc="left") for axis in figure.axes] == list(CHOICES.values())
+    assert [axis.get_title(loc="left") for axis in figure.axes] == [CHOICES["honest"], CHOICES["paper"]]
 
 
 def test_a_page_without_the_papers_protocol_does_not_speak_of_it(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_the_item_asks_for_ten_folds_of_both_profiles_under_both_protocols() -> 
     assert sheet is not None
     for model in ("gind", "gind-published"):
         for dataset in ("mutag", "ptc_mr", "cox2", "proteins", "nci1"):
-            for protocol in CHOICES:
-                asked = [c for c in sheet.cells if (c.model, c.dataset, c.protocol) == (model, dataset, protocol)]
+            for protocol, system in (("honest", model), ("paper", f"{model}+paper")):
+                asked = [c for c in sheet.cells if (c.system, c.dataset, c.protocol) == (system, dataset, protocol)]
                 assert sorted(cell.split for cell in asked) == list(range(10))
     alone = sheet.select(["mutag"], ["gind-published+paper"], [])
     assert {cell.protocol for cell in alone.cells} == {"paper"}

@@ -6,7 +6,7 @@ import pytest
 from cli_cases import command
 from report_cases import write_report, write_sheet
 
-from gind.experiments.grid import Cell, read_sheet
+from gind.experiments.sheet import Cell, read_sheet
 from gind.reports import Remarks, collect, load_paper, sheet_page
 
 

@@ -6,7 +6,7 @@ import pytest
 from report_cases import CERTIFICATE, sheet_of, write_report, write_sheet
 
 from gind.experiments import ConfigError
-from gind.experiments.grid import Cell, Sheet, read_sheet
+from gind.experiments.sheet import Cell, Sheet, read_sheet
 from gind.reports import Remarks, collect, compare, load_paper, read_remarks, sheet_page
 
 ROOT = Path(__file__).parents[2]

@@ -14,9 +14,10 @@ from rich.table import Table
 from gind.cli import comparison, screens
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
-from gind.experiments.grid import Finished, Sheet, parse_splits, read_sheet, run_grid
+from gind.experiments.grid import Finished, run_grid
 from gind.experiments.items import ITEMS, find_item, progress, read_item
 from gind.experiments.quick import shrink
+from gind.experiments.sheet import Sheet, parse_splits, read_sheet
 from gind.experiments.turns import run_in_turns
 from gind.files import write_atomically
 from gind.reports import collect, compare, load_paper, read_remarks, sheet_page

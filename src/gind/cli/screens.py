@@ -12,8 +12,9 @@ from rich.table import Table
 
 from gind.certify import ModelCertificate
 from gind.experiments import Outcome, Predictions, Spec
-from gind.experiments.grid import Finished, Sheet
+from gind.experiments.grid import Finished
 from gind.experiments.setup import sample_model
+from gind.experiments.sheet import Sheet
 from gind.train import IMPLICIT_OPTIONS, FitOptions, unread_options
 
 __all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "results"]

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import gind
 from gind.datasets.table import nearest
-from gind.experiments.grid import Sheet, read_sheet
 from gind.experiments.keys import ConfigError
+from gind.experiments.sheet import Sheet, read_sheet
 
 __all__ = ["ITEMS", "find_item", "progress", "read_item", "sheets"]
 

@@ -1,6 +1,7 @@
-"""The two protocols of graph classification: who trains, and what chooses the epoch whose accuracy is reported.
+"""The protocols of graph classification: who trains, and what chooses the epoch whose accuracy is reported.
 
 honest   a part of the training folds validates and chooses the epoch; the test part is evaluated once, at the end
+nested   honest, and the same part chooses the settings too, fold by fold, among candidates (reports/choose.py)
 paper    that of Xu et al. (2019), which the paper follows: all graphs outside of the test fold train, and with
          c_f(e) the test accuracy of fold f after epoch e
 
@@ -22,6 +23,7 @@ __all__ = ["CHOICES", "DIGITS", "best_epoch", "check_protocol", "parts_of"]
 
 CHOICES = {
     "honest": "epoch chosen on validation",
+    "nested": "epoch and settings chosen on validation, fold by fold",
     "paper": "epoch chosen on the mean test curve, as the paper does",
 }
 """what chooses, in words, by protocol"""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gind.datasets import find, on_disk
-from gind.experiments.grid import Cell, Sheet
+from gind.experiments.sheet import Cell, Sheet
 
 __all__ = ["shrink"]
 

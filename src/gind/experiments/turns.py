@@ -16,7 +16,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from gind.experiments.artefact import REPORT
-from gind.experiments.grid import Cell, Finished, Sheet, run_cell
+from gind.experiments.grid import Finished, run_cell
+from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.worker import become_worker, how_it_ended
 from gind.train import EpochRecord, Observer
 

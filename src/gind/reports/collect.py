@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from gind.experiments.artefact import REPORT
-from gind.experiments.grid import Cell, Sheet
 from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
+from gind.experiments.sheet import Cell, Sheet, runs_of
+from gind.reports.choose import choose, chosen_how_often
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
 from gind.text import are
 
@@ -101,6 +102,8 @@ class Row:
     """what chose the epochs, see `gind.experiments.protocol`"""
     folds: int = 0
     """in the paper's protocol: how many different splits it needs"""
+    chosen: str = ""
+    """where settings were chosen split by split: which candidates, and how often"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
 
@@ -131,9 +134,13 @@ class Collection:
     """the commit that made each report, by its place below the results; empty where it does not say"""
 
     @property
-    def places(self) -> tuple[tuple[str, str], ...]:
-        """Every dataset and system of the sheet, each once."""
-        return tuple(dict.fromkeys((cell.dataset, cell.system) for cell in self.sheet.cells))
+    def places(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
+        """The runs of every dataset and system of the sheet, then the candidates of what is chosen."""
+        cells: dict[tuple[str, str], tuple[Cell, ...]] = {}
+        for cell in self.sheet.cells:
+            place = (cell.dataset, cell.system)
+            cells[place] = (*cells.get(place, ()), cell)
+        return cells | self.sheet.choices
 
     @property
     def seconds(self) -> float:
@@ -148,25 +155,31 @@ class Collection:
 def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
     """Read what is there; refused if there is nothing, unless `empty`, or if a report is broken or of another run."""
     root = results / sheet.name
-    by_place: dict[tuple[str, str], list[Report]] = {}
-    missing = []
-    for cell in sheet.cells:
-        path = results / sheet.path(cell) / REPORT
-        if path.exists():
-            by_place.setdefault((cell.dataset, cell.system), []).append(read_report(path, cell))
-        else:
-            missing.append(cell)
-    if not by_place and not empty:
+    paths = {cell: results / sheet.path(cell) / REPORT for cell in sheet.cells}
+    reports = {cell: read_report(path, cell) for cell, path in paths.items() if path.exists()}
+    if not reports and not empty:
         raise ReportError(
             f"There is no report of the sheet {sheet.name} in {root}. Run gind reproduce, or see --results."
         )
-    named = {results / sheet.path(cell) / REPORT for cell in sheet.cells}
-    strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - named)
+    strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - set(paths.values()))
+    commits = {sheet.path(cell): report.versions.get("commit", "") for cell, report in reports.items()}
+    missing = tuple(cell for cell in sheet.cells if cell not in reports)
+    return Collection(sheet, _rows(sheet, reports), missing, strangers, _versions([*reports.values()]), commits)
+
+
+def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[Row, ...]:
+    by_place: dict[tuple[str, str], list[Report]] = {}
+    for cell, report in reports.items():
+        by_place.setdefault((cell.dataset, cell.system), []).append(report)
     expected = Counter((cell.dataset, cell.system) for cell in sheet.cells)
-    rows = tuple(_row(by_place[place], expected[place]) for place in expected if place in by_place)
-    reports = [report for place in by_place.values() for report in place]
-    commits = {sheet.path(report.cell): report.versions.get("commit", "") for report in reports}
-    return Collection(sheet, rows, tuple(missing), strangers, _versions(reports), commits)
+    rows = [_row(by_place[place], expected[place]) for place in expected if place in by_place]
+    for (_, system), candidates in sheet.choices.items():
+        chosen = choose(candidates, reports)
+        if chosen:
+            row, how = _row(chosen, runs_of(candidates)), chosen_how_often(chosen)
+            notes = (f"{CHOICES['nested']}: {how}",)
+            rows.append(dataclasses.replace(row, model=system, protocol="nested", chosen=how, notes=notes))
+    return tuple(rows)
 
 
 def _row(reports: Sequence[Report], expected: int) -> Row:

@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from gind.experiments.grid import Cell, Sheet
 from gind.experiments.items import ITEMS, read_item, sheets
 from gind.experiments.protocol import CHOICES
+from gind.experiments.sheet import Cell, Sheet, runs_of
 from gind.reports.collect import Collection, Row, collect
 from gind.reports.paper import Paper, PaperTable, PaperValue
 from gind.reports.remarks import Remarks, read_remarks
@@ -110,14 +110,14 @@ class Item:
 
     def only(self, cells: Sequence[Cell]) -> "Item":
         """The systems and datasets of these cells alone, with all the runs that the sheet asks for."""
-        wanted = {(cell.dataset, cell.system) for cell in cells}
+        wanted = {(cell.dataset, name) for cell in cells for name in (cell.system, cell.chosen)}
         places = tuple(place for place in self.places if (place.dataset, place.system) in wanted)
         return dataclasses.replace(self, places=places)
 
     def entries(self, table: PaperTable) -> tuple[Entry, ...]:
         """The cells of GIND, in the order of the table; each dataset is followed by the one beside it.
 
-        A cell that runs under two protocols is there twice, the honest one first.
+        A cell that runs under several protocols is there as often, the honest one first.
         """
         ours = [place for place in self.places if place.model in (PUBLISHED, CERTIFIED)]
         there = {place.printed for place in ours}
@@ -179,25 +179,27 @@ def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None
     collection = collect(sheet, results, empty=True)
     remarks = read_remarks(sheets() / f"{name}.toml", sheet) if own else Remarks()
     printed = {model: row for row, model in paper.systems.items()} | {PUBLISHED: "GIND"}
-    places = []
-    for dataset, system in collection.places:
-        cells = [cell for cell in sheet.cells if (cell.dataset, cell.system) == (dataset, system)]
-        places.append(_place(cells, collection, printed))
-    return Item(name, ITEMS[name], sheet.title, collection, tables, tuple(places), remarks, dict(paper.systems))
+    places = tuple(
+        _place(system, cells, collection, printed)
+        for (_, system), cells in collection.places.items()
+        # a candidate that has a name of its own is no row, it is in that of the choice
+        if not (cells[0].choose and cells[0].variant and system == cells[0].system)
+    )
+    return Item(name, ITEMS[name], sheet.title, collection, tables, places, remarks, dict(paper.systems))
 
 
-def _place(cells: Sequence[Cell], collection: Collection, printed: dict[str, str]) -> Place:
+def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: dict[str, str]) -> Place:
     first = cells[0]
     gone = [cell.split for cell in cells if cell in collection.missing]
     return Place(
         dataset=first.dataset,
         model=first.model,
-        variant=first.variant,
+        variant=system.partition("+")[2],
         printed=first.row or printed.get(first.model, ""),
-        row=collection.row(first.dataset, first.system),
-        expected=len(cells),
+        row=collection.row(first.dataset, system),
+        expected=runs_of(cells),
         missing=tuple(dict.fromkeys(sorted(gone))),
-        protocol=first.protocol,
+        protocol="nested" if system == first.chosen else first.protocol,
     )
 
 

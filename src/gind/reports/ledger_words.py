@@ -17,8 +17,8 @@ SIDES = ("published", "certified")
 def side(place: Place) -> str:
     """What the ledger calls a profile of GIND, with its variant."""
     name = SIDES[place.model == CERTIFIED]
-    if place.protocol == "paper":
-        return f"{name}, {CHOICES['paper']}"
+    if place.protocol != "honest":
+        return f"{name}, {CHOICES[place.protocol]}"
     return f"{name}, {place.variant}" if place.variant else name
 
 
@@ -53,10 +53,10 @@ def mismatches(item: Item) -> list[str]:
             for entry, place, difference in far(item.entries(table)):
                 row = f", {entry.printed}" if len(table.rows) > 1 and entry.printed != "GIND" else ""
                 where = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'} the paper"
-                paper = place.protocol == "paper"
-                name = f"{side(place)}," if paper else SIDES[place.model == CERTIFIED]
+                other = place.protocol != "honest"
+                name = f"{side(place)}," if other else SIDES[place.model == CERTIFIED]
                 # a remark on the model is not one on its runs under another protocol
-                text = item.remarks.find(place.system if paper else place.model, place.dataset)
+                text = item.remarks.find(place.system if other else place.model, place.dataset)
                 lines.append(f"- {place.dataset}{row}: {name} is {where}." + (f" {text}" if text else ""))
     return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gind.errors import UserError
-from gind.experiments.grid import Cell
+from gind.experiments.sheet import Cell
 from gind.experiments.spec import as_now
 
 __all__ = ["Report", "ReportError", "Solved", "Timing", "read_report"]
@@ -57,6 +57,8 @@ class Report:
     """of the weights that were kept"""
     validation: float | None
     """None in the paper's protocol, where nothing validates"""
+    validation_loss: float | None
+    """likewise; infinite if it was not finite"""
     curve: tuple[float, ...]
     """test metric by epoch, in the paper's protocol only"""
     majority: float | None
@@ -108,6 +110,7 @@ def _parse(content: Any, cell: Cell) -> Report:
         metric=metric,
         test=_share(test[metric], f"test.{metric}"),
         validation=None if paper else _validation(report.get("validation"), metric),
+        validation_loss=None if paper else _loss(report.get("validation")),
         curve=_curve(report.get("curve")) if paper else (),
         majority=None if majority is None else _share(majority, "majority"),
         solved=_solved(report.get("certificate")),
@@ -127,6 +130,12 @@ def _parse(content: Any, cell: Cell) -> Report:
 
 def _validation(content: Any, metric: str) -> float:
     return _share(_mapping(content, "validation").get(metric), f"validation.{metric}")
+
+
+def _loss(content: Any) -> float:
+    # a loss that is not finite is null in a report, and systems without epochs have none
+    loss = _mapping(content, "validation").get("loss")
+    return math.inf if loss is None else _number(loss, "validation.loss")
 
 
 def _curve(content: Any) -> tuple[float, ...]:

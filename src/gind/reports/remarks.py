@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gind.datasets.table import nearest
-from gind.experiments.grid import Sheet
 from gind.experiments.keys import ConfigError
+from gind.experiments.sheet import Sheet
 from gind.experiments.toml import read_toml
 
 __all__ = ["Remarks", "read_remarks"]
@@ -44,9 +44,9 @@ def read_remarks(path: Path, sheet: Sheet) -> Remarks:
     whole = table.pop("all", "")
     if not isinstance(whole, str):
         raise ConfigError(f"{file}: `all` must be a text, got {whole!r}.")
-    named = {model: [cell for cell in sheet.cells if model in (cell.model, cell.system)] for model in table}
+    named = {model: [cell for cell in sheet.cells if model in cell.names] for model in table}
     datasets = {model: {cell.dataset for cell in cells} for model, cells in named.items()}
-    models = {name for cell in sheet.cells for name in (cell.model, cell.system)}
+    models = {name for cell in sheet.cells for name in cell.names}
     for model, texts in table.items():
         if model not in models:
             raise ConfigError(f"{file}: the sheet has no model {model!r}. {nearest(model, models)}")

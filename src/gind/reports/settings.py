@@ -47,7 +47,7 @@ def _settings(row: Row) -> dict[str, str]:
     entry = DATASETS.get(row.dataset)
     if entry is not None and entry.counts.graphs == 1:
         unread.add("batch_size")
-    if row.protocol == "honest":  # as everywhere, where nothing else is said
+    if row.protocol != "paper":  # as everywhere, where nothing else is said
         unread.add("protocol")
     sections = ("model", "data") if row.direct else ("model", "train", "data")
     return {

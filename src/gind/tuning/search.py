@@ -24,7 +24,7 @@ from gind.datasets import DataError
 from gind.datasets.table import nearest
 from gind.experiments import ConfigError, Spec, combine, make_spec
 from gind.experiments.data import dataset_name, file_stem
-from gind.experiments.grid import parse_splits
+from gind.experiments.sheet import parse_splits
 from gind.experiments.toml import read_toml
 from gind.tuning.space import Parameter, Range, look_up, make_space, nested
 
