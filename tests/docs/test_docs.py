@@ -11,6 +11,7 @@ from cli_cases import command
 
 from gind.cli import commands
 from gind.experiments import assignment, combine, make_spec
+from gind.reports.ledger_page import anchor
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -77,10 +78,19 @@ def test_every_page_is_listed() -> None:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *DECISIONS])
-def test_links_lead_to_files(page: str) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)", prose(page)):
+def test_links_lead_to_files_and_sections(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)", prose(page)):
+        name, _, section = target.partition("#")
         if "://" not in target:
-            assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
+            file = (ROOT / page).parent.joinpath(name) if name else ROOT / page
+            assert file.exists(), f"{page}: {target}"
+            assert not section or section in sections(file), f"{page}: {target}"
+
+
+def sections(file: Path) -> set[str]:
+    """The anchors of the titles of a page."""
+    titles = re.findall(r"^#+ (.+)$", prose(str(file.resolve().relative_to(ROOT))), flags=re.M)
+    return {anchor(title) for title in titles}
 
 
 def _nothing(*_: Any) -> None:

@@ -138,7 +138,8 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     lines = summary(items)
     assert lines[0] == (
         "The published procedure is within one standard deviation of the paper on 1 of 2 datasets (2 more are not "
-        "complete); the certified equilibrium is at or above the paper on 1 of 2 datasets (2 more are not complete)."
+        "complete); the certified equilibrium is at or above the paper on 1 of 2 datasets (2 more are not complete), "
+        "and no more than one standard deviation below it on 2 of 2."
     )
     assert "| texas | 86.22 ± 5.19 | 81.02 | -5.20 | no | 86.22 | +0.00 | yes |" in lines
     assert "| wisconsin | 88.04 ± 3.97 | 99.00 (1/2) |  |  | 99.00 (1/2) |  |  |" in lines
@@ -151,7 +152,10 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
         write_report(tmp_path, cell, sheet="ppi", test=test)
     lines = summary([item_of("ppi", tmp_path, *ppi)])
     assert "| ppi | 98.4 | 99.00 | +0.60 |  | 98.36 | -0.04 | yes |" in lines
-    assert "on 0 of 0 datasets; the certified equilibrium is at or above the paper on 1 of 1 dataset." in lines[0]
+    assert "on 0 of 0 datasets; the certified equilibrium is at or above the paper on 1 of 1 dataset, and" in lines[0]
+    for test, count in ((0.8103, "1 of 1."), (0.8102, "0 of 1.")):
+        write_report(tmp_path, texas[0], sheet="heterophilic", test=test)
+        assert summary([item_of("heterophilic", tmp_path, *texas)])[0].endswith(f"below it on {count}")
 
 
 def test_reports_are_counted_once(tmp_path: Path) -> None:

@@ -28,10 +28,12 @@ def summary(items: Sequence[Item]) -> list[str]:
     ]
     published = _count(near, [entry.difference(entry.published) for entry in entries])
     certified = _count(high, [entry.difference(entry.certified) for entry in entries])
+    level = [verdict for verdict in (_level(entry, items) for entry in entries) if verdict is not None]
     titles = ["dataset", "paper", "published", "Δ", "within ±", "certified", "Δ", "at or above"]
     return [
         f"The published procedure is within one standard deviation of the paper on {published}; the certified "
-        f"equilibrium is at or above the paper on {certified}.",
+        f"equilibrium is at or above the paper on {certified}, and no more than one standard deviation below it on "
+        f"{sum(level)} of {len(level)}.",
         "",
         *table(titles, rows),
         "",
@@ -61,6 +63,14 @@ def _near(entry: Entry, items: Sequence[Item]) -> bool | None:
 def _high(entry: Entry) -> bool | None:
     above = _difference(entry, entry.certified)
     return None if above is None else above >= 0
+
+
+def _level(entry: Entry, items: Sequence[Item]) -> bool | None:
+    """Whether the certified equilibrium is at or above, or at most a deviation below."""
+    above, deviation = _difference(entry, entry.certified), _deviation(entry, items)
+    if above is None or above >= 0:
+        return _high(entry)
+    return None if deviation is None else above >= -deviation
 
 
 def _difference(entry: Entry, place: Place | None) -> float | None:
