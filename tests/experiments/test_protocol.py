@@ -28,8 +28,10 @@ from gind.experiments import (
     setup,
     validate,
 )
+from gind.experiments.items import read_item
 from gind.experiments.models import MODELS, defaults
 from gind.experiments.protocol import CHOICES, DIGITS, best_epoch, parts_of
+from gind.experiments.quick import shrink
 from gind.experiments.sheet import Cell
 from gind.experiments.spec import Spec
 from gind.train import FitOptions, OptionError, Problem, evaluate, fit
@@ -185,6 +187,13 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
         run(make_spec(table), tmp_path / "run", root=root)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_small_item_has_both_protocols_and_one_candidate(root: Path) -> None:
+    sheet = read_item("graphs")
+    assert sheet is not None
+    small = shrink(sheet, root)
+    assert {cell.system for cell in small.cells if cell.model == "gind"} == {"gind", "gind+paper"}
 
 
 def test_no_search_of_settings_may_look(root: Path) -> None:

@@ -36,7 +36,7 @@ def test_it_prints_a_table(tmp_path: Path) -> None:
 def test_without_any_report_no_page_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for line in ("report", "report --results empty", "report --html x.html", "report --out x.md"):
+    for line in ("report", "report --results empty", "report --html x.html", "report --out x.md", "report graphs"):
         outcome = command(line)
         assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
         assert "There is no report in" in outcome.stderr

@@ -32,11 +32,12 @@ def comparisons(console: Console, collection: Collection, tables: Sequence[Compa
         console.print(shown, highlight=False)
     console.print(
         "Mean on test parts in percent, in parentheses the paper's; [red]▼[/]: more than 2 points below it; "
-        "~: splits are missing; !: settings or versions differ between splits.",
+        "~: splits are missing; !: settings or versions differ between runs.",
         highlight=False,
     )
-    for model in dict.fromkeys(row.model for row in collection.rows if row.protocol == "paper"):
-        console.print(f"{escape(model)}: {CHOICES['paper']}.", highlight=False)
+    protocols = {row.model: row.protocol for row in collection.rows if row.protocol != "honest"}
+    for model, protocol in protocols.items():
+        console.print(f"{escape(model)}: {CHOICES[protocol]}.", highlight=False)
     _missing(console, collection)
 
 

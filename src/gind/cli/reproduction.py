@@ -127,7 +127,7 @@ class ReportRequest:
         if self.item is not None and self.item not in ITEMS:
             self._sheet(console, find_item(self.item))
             return
-        if self.item is None and not any(self.results.glob(f"*/*/*/*/{REPORT}")):
+        if self.item != "activation" and not any(self.results.glob(f"*/*/*/*/{REPORT}")):
             raise ConfigError(f"There is no report in {self.results}. Run gind reproduce ITEM first, or see --results.")
         paper = load_paper()
         items = open_ledger(self.results, paper) if self.item is None else (open_item(self.item, self.results, paper),)

@@ -4,8 +4,8 @@ as = "laplacian"                    a variant: the same model with other keys, k
 set = { regularizer = "none" }      its keys
 vary = { layers = [2, 4, 8] }       a variant for each value, named by it; of several keys, every combination in
                                     the order of the keys' names, the last of them fastest
-choose = "nested"                   its variants, and those of other blocks with that name, are candidates; the system
-                                    so named is, split by split, the one that validates best
+choose = true                       its variants, and those of other such blocks, are candidates; the system
+                                    MODEL+nested is, split by split, the one that validates best
 """
 
 import itertools
@@ -33,15 +33,14 @@ def _check(block: Any, where: object) -> None:
         names = block[key]
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
             raise ConfigError(f"{where}: {key} must be a list of names, got {names!r}.")
-    for key in ("splits", "as", "results", "row", "choose"):
+    for key in ("splits", "as", "results", "row"):
         if not isinstance(block.get(key, ""), str):
             raise ConfigError(f"{where}: {key} must be a text, got {block[key]!r}.")
     home = block.get("results", "")
     if home and (not _NAME.fullmatch(home) or home.startswith(".")):
         raise ConfigError(f"{where}: results must be the name of a sheet, got {home!r}.")
-    chosen = block.get("choose", "")
-    if chosen and not _NAME.fullmatch(chosen):
-        raise ConfigError(f"{where}: choose is a name of letters, digits and . + - _ only, got {chosen!r}.")
+    if not isinstance(block.get("choose", False), bool):
+        raise ConfigError(f"{where}: choose must be true or false, got {block['choose']!r}.")
     check_seeds(block.get("seeds", [0]), where)
     for key in ("set", "vary"):
         if not isinstance(block.get(key, {}), Mapping):

@@ -2,7 +2,7 @@
 
 honest   a part of the training folds validates and chooses the epoch; the test part is evaluated once, at the end
 nested   honest, and the same part chooses the settings too, fold by fold, among candidates (reports/choose.py)
-paper    that of Xu et al. (2019), which the paper follows: all graphs outside of the test fold train, and with
+paper    that of Xu et al. (2019), which the published code follows: all graphs outside of the test fold train, and with
          c_f(e) the test accuracy of fold f after epoch e
 
              e* = argmax_e mean_f c_f(e)  (the first, if several are best),   reported: mean ± std of c_f(e*) over f
@@ -23,8 +23,8 @@ __all__ = ["CHOICES", "DIGITS", "best_epoch", "check_protocol", "parts_of"]
 
 CHOICES = {
     "honest": "epoch chosen on validation",
-    "nested": "epoch and settings chosen on validation, fold by fold",
-    "paper": "epoch chosen on the mean test curve, as the paper does",
+    "nested": "epoch and settings chosen on validation, split by split",
+    "paper": "epoch chosen on the mean test curve, as the published code does",
 }
 """what chooses, in words, by protocol"""
 

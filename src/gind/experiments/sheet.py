@@ -12,7 +12,7 @@ set = { epochs = 100 }        keys for all of them, optional
 as = "short"                  their name, where other keys make another system; see block.py for more
 results = "baselines"         whose results they are, if another sheet's; optional
 seeds = [1, 2]                theirs, if not those of the sheet; optional
-choose = "nested"             what the best of them on validation is called, split by split; see block.py; optional
+choose = true                 they are candidates for MODEL+nested, the best on validation split by split; optional
 row = "GCN"                   row of the paper's table to show them beside, if not that of the model; optional
 """
 
@@ -31,7 +31,11 @@ from gind.experiments.keys import ConfigError
 from gind.experiments.spec import combine, other_key
 from gind.experiments.toml import read_toml
 
-__all__ = ["Cell", "Sheet", "parse_splits", "read_sheet", "runs_of"]
+__all__ = ["NESTED", "Cell", "Sheet", "parse_splits", "read_sheet"]
+
+NESTED = "nested"
+"""the variant that is chosen among candidates, and its protocol"""
+_PARTS = frozenset({"splits", "folds", "data.splits", "data.folds"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +53,8 @@ class Cell:
     """the sheet whose results it is; empty: of its own"""
     row: str = ""
     """of the paper's table, where the model does not say it"""
-    choose: str = ""
-    """the choice that it is a candidate of, see reports/choose.py"""
+    choose: bool = False
+    """whether it is a candidate, see reports/choose.py"""
 
     @property
     def system(self) -> str:
@@ -60,7 +64,7 @@ class Cell:
     @property
     def chosen(self) -> str:
         """The system that is the best of its candidates, of which this is one; empty if it is none."""
-        return self.choose and f"{self.model}+{self.choose}"
+        return f"{self.model}+{NESTED}" if self.choose else ""
 
     @property
     def names(self) -> frozenset[str]:
@@ -120,6 +124,12 @@ class Sheet:
                 groups[place] = (*groups.get(place, ()), cell)
         return groups
 
+    @property
+    def expected(self) -> dict[tuple[str, str], int]:
+        """How many runs each row needs, by dataset and system; of a choice one for each split and seed."""
+        rows = Counter((cell.dataset, cell.system) for cell in self.cells)
+        return {**rows, **{place: len({(c.split, c.seed) for c in cells}) for place, cells in self.choices.items()}}
+
     def path(self, cell: Cell) -> Path:
         """Where the report of a cell lies, below the results of all sheets: every result has one place."""
         return Path(cell.results or self.name) / cell.place
@@ -159,11 +169,6 @@ class Sheet:
         return dataclasses.replace(self, cells=kept)
 
 
-def runs_of(cells: Sequence[Cell]) -> int:
-    """How many runs a row of these needs: the candidates of a choice count once for each split and seed."""
-    return len({(cell.split, cell.seed) for cell in cells})
-
-
 def read_sheet(path: Path) -> Sheet:
     """A sheet of a TOML file; splits differ fastest last, so that early cells show every model once."""
     table = read_toml(path)
@@ -198,19 +203,23 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _check_choices(sheet: Sheet, path: Path) -> None:
-    """What is chosen needs a name of its own, candidates that differ on the same splits, and a part that validates."""
+    """Candidates have the same splits, a part of them that validates, and other keys than each other."""
     systems = {(cell.dataset, cell.system) for cell in sheet.cells}
     for place, candidates in sheet.choices.items():
         name = f"{path}: {place[1]} on {place[0]}"
         if place in systems:
-            raise ConfigError(f"{name} is a variant and a choice. Give one of them another name (as, choose).")
+            raise ConfigError(f"{name} is a variant and a choice. Give the variant another name (as = ...).")
         if any(cell.protocol == "paper" for cell in candidates):
             raise ConfigError(f'{name} is chosen on validation, which protocol "paper" does not have.')
+        if any(_PARTS & dict(cell.keys).keys() for cell in candidates):
+            raise ConfigError(f"{name} must be chosen among runs on the same parts; leave out splits and folds in set.")
         runs: dict[str, set[tuple[int, int]]] = {}
         for cell in candidates:
             runs.setdefault(cell.system, set()).add((cell.split, cell.seed))
         if len(runs) < 2 or len(set(map(frozenset, runs.values()))) > 1:
             raise ConfigError(f"{name} needs two candidates or more, all on the same splits and seeds.")
+        if len({cell.keys for cell in candidates}) < len(runs):
+            raise ConfigError(f"{name} has two candidates with the same keys. Let them differ in what they set.")
 
 
 def parse_splits(text: str, where: str = "") -> list[int]:

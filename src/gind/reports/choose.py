@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gind.experiments.sheet import Cell
-from gind.reports.read import Report
+from gind.reports.read import Report, ReportError
 
 __all__ = ["choose", "chosen_how_often"]
 
@@ -22,6 +22,9 @@ def choose(candidates: Sequence[Cell], reports: Mapping[Cell, Report]) -> list[R
     runs: dict[tuple[int, int], list[Cell]] = {}
     for cell in candidates:
         runs.setdefault((cell.split, cell.seed), []).append(cell)
+    metrics = sorted({reports[cell].metric for cell in candidates if cell in reports})
+    if len(metrics) > 1:
+        raise ReportError(f"Candidates of {candidates[0].chosen} have different metrics: {', '.join(metrics)}.")
     complete = [[reports[cell] for cell in cells] for cells in runs.values() if all(cell in reports for cell in cells)]
     return [max(there, key=_merit) for there in complete]  # the first of the best
 
@@ -33,4 +36,4 @@ def chosen_how_often(chosen: Sequence[Report]) -> str:
 
 def _merit(report: Report) -> tuple[float, float]:
     assert report.validation is not None, "a sheet refuses candidates without validation"
-    return report.validation, -(math.inf if report.validation_loss is None else report.validation_loss)
+    return report.validation, -math.inf if report.validation_loss is None else -report.validation_loss

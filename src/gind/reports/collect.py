@@ -15,7 +15,7 @@ import numpy as np
 
 from gind.experiments.artefact import REPORT
 from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
-from gind.experiments.sheet import Cell, Sheet, runs_of
+from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.choose import choose, chosen_how_often
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
 from gind.text import are
@@ -63,8 +63,7 @@ class Single:
     test: float
     """percent"""
     seconds: float
-    training: float
-    """seconds without preprocessing, where the run took turns with others; else all"""
+    """without preprocessing, where the run took turns with others; else all"""
     epochs: int
 
 
@@ -88,8 +87,6 @@ class Row:
     convergence: Convergence | None
     direct: bool
     """fit in closed form, without epochs"""
-    seconds: float
-    """of all runs together"""
     settings: Mapping[str, Mapping[str, Any]]
     """of the first run"""
     singles: tuple[Single, ...]
@@ -115,7 +112,7 @@ class Row:
     @property
     def seconds_per_epoch(self) -> float | None:
         """The median over runs; None without epochs."""
-        return None if self.direct else statistics.median(one.training / one.epochs for one in self.singles)
+        return None if self.direct else statistics.median(one.seconds / one.epochs for one in self.singles)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +121,7 @@ class Collection:
 
     sheet: Sheet
     rows: tuple[Row, ...]
-    """in the order of the sheet"""
+    """in the order of the sheet, then what is chosen"""
     missing: tuple[Cell, ...]
     strangers: int
     """reports below the results of the sheet that it does not name; they are in no row"""
@@ -132,6 +129,8 @@ class Collection:
     """what the runs were made with, and how many of them"""
     commits: Mapping[Path, str]
     """the commit that made each report, by its place below the results; empty where it does not say"""
+    seconds: float = 0.0
+    """of all runs together"""
 
     @property
     def places(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
@@ -141,11 +140,6 @@ class Collection:
             place = (cell.dataset, cell.system)
             cells[place] = (*cells.get(place, ()), cell)
         return cells | self.sheet.choices
-
-    @property
-    def seconds(self) -> float:
-        """Of all runs together."""
-        return math.fsum(row.seconds for row in self.rows)
 
     def row(self, dataset: str, model: str) -> Row | None:
         """The row of a system on a dataset, if it has a run."""
@@ -164,21 +158,23 @@ def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
     strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - set(paths.values()))
     commits = {sheet.path(cell): report.versions.get("commit", "") for cell, report in reports.items()}
     missing = tuple(cell for cell in sheet.cells if cell not in reports)
-    return Collection(sheet, _rows(sheet, reports), missing, strangers, _versions([*reports.values()]), commits)
+    versions = _versions([*reports.values()])
+    seconds = math.fsum(report.seconds for report in reports.values())
+    return Collection(sheet, _rows(sheet, reports), missing, strangers, versions, commits, seconds)
 
 
 def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[Row, ...]:
     by_place: dict[tuple[str, str], list[Report]] = {}
     for cell, report in reports.items():
         by_place.setdefault((cell.dataset, cell.system), []).append(report)
-    expected = Counter((cell.dataset, cell.system) for cell in sheet.cells)
+    expected = sheet.expected
     rows = [_row(by_place[place], expected[place]) for place in expected if place in by_place]
-    for (_, system), candidates in sheet.choices.items():
+    for place, candidates in sheet.choices.items():
         chosen = choose(candidates, reports)
         if chosen:
-            row, how = _row(chosen, runs_of(candidates)), chosen_how_often(chosen)
-            notes = (f"{CHOICES['nested']}: {how}",)
-            rows.append(dataclasses.replace(row, model=system, protocol="nested", chosen=how, notes=notes))
+            row, how = _row(chosen, expected[place]), chosen_how_often(chosen)
+            notes = _versions_differ([reports[cell] for cell in candidates if cell in reports])
+            rows.append(dataclasses.replace(row, model=place[1], protocol=NESTED, chosen=how, notes=notes))
     return tuple(rows)
 
 
@@ -206,14 +202,12 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         expected=expected,
         convergence=_convergence(reports),
         direct=first.direct,
-        seconds=math.fsum(report.seconds for report in reports),
         settings=first.settings,
         singles=tuple(
             Single(
                 report.cell.split,
                 report.cell.seed,
                 100 * test,
-                report.seconds,
                 report.seconds if report.timing is None else report.timing.training,
                 report.epochs,
             )
@@ -279,9 +273,12 @@ def _notes(reports: Sequence[Report]) -> tuple[str, ...]:
     ]
     if changed:
         notes.append(f"settings differ between splits ({', '.join(changed)})")
-    if len({report.versions.get("gind") for report in reports}) > 1:
-        notes.append("versions of gind differ between splits")
-    return tuple(notes)
+    return (*notes, *_versions_differ(reports))
+
+
+def _versions_differ(reports: Sequence[Report]) -> tuple[str, ...]:
+    several = len({report.versions.get("gind") for report in reports}) > 1
+    return ("versions of gind differ between runs",) if several else ()
 
 
 def _versions(reports: Sequence[Report]) -> tuple[tuple[Mapping[str, str], int], ...]:

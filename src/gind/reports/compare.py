@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 
-from gind.experiments.sheet import runs_of
 from gind.reports.collect import Collection, Row
 from gind.reports.paper import Paper, PaperTable, PaperValue
 
@@ -98,12 +97,12 @@ def _lines(
 ) -> tuple[Line, ...]:
     printed = {} if table is None else paper.models(table)
     ours = [model for name, model in collection.places if name in (dataset, beside)]
-    cells = collection.places
+    expected = collection.sheet.expected
     return tuple(
         Line(
             model=model,
             dataset=dataset,
-            expected=runs_of(cells.get((dataset, model), ())),
+            expected=expected.get((dataset, model), 0),
             row=collection.row(dataset, model),
             paper=None if table is None else table.value(printed.get(model, ""), dataset),
             beside=collection.row(beside, model) if beside else None,

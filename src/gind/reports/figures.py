@@ -103,7 +103,7 @@ def _dots(item: Item) -> Figure:
             if floor is not None and floor.mean is not None:
                 axis.plot([number - 0.4, number + 0.4], [floor.mean] * 2, **_FLOOR)
         axis.set_ylabel(f"test {_metric(item)}, %")
-        names = [panel[0]] * (len(rows) > 1) + [CHOICES[panel[1]]] * ("paper" in protocols)
+        names = [panel[0]] * (len(rows) > 1) + [CHOICES[panel[1]]] * (protocols != {"honest"})
         if names:
             axis.set_title(", ".join(names), loc="left", fontsize=10)
         axis.margins(y=0.08)
@@ -113,7 +113,16 @@ def _dots(item: Item) -> Figure:
     axes[-1].tick_params(axis="x", length=0)
     handles = [
         axes[0].errorbar(
-            [], [], [], fmt="_", color="tab:gray", ms=12, mew=2, lw=5, alpha=0.6, label="paper, mean ± std"
+            [],
+            [],
+            [],
+            fmt="_",
+            color="tab:gray",
+            ms=12,
+            mew=2,
+            lw=5,
+            alpha=0.6,
+            label="paper, mean, ± std where it has one",
         ),
         *(axes[0].plot([], [], "o", color=COLORS[m], ms=5, label=f"{NAMES[m]}: a run, — mean")[0] for m in COLORS),
     ]

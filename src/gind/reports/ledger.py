@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gind.experiments.items import ITEMS, read_item, sheets
 from gind.experiments.protocol import CHOICES
-from gind.experiments.sheet import Cell, Sheet, runs_of
+from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.collect import Collection, Row, collect
 from gind.reports.paper import Paper, PaperTable, PaperValue
 from gind.reports.remarks import Remarks, read_remarks
@@ -42,6 +42,11 @@ class Place:
     def system(self) -> str:
         """The model, with its variant."""
         return f"{self.model}+{self.variant}" if self.variant else self.model
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is GIND, by either profile."""
+        return self.model in (PUBLISHED, CERTIFIED)
 
     @property
     def lacking(self) -> str:
@@ -108,6 +113,11 @@ class Item:
         """Those that are there."""
         return 0 if self.collection is None else self.total - len(self.collection.missing)
 
+    @property
+    def ours(self) -> tuple[Place, ...]:
+        """Those of GIND."""
+        return tuple(place for place in self.places if place.ours)
+
     def only(self, cells: Sequence[Cell]) -> "Item":
         """The systems and datasets of these cells alone, with all the runs that the sheet asks for."""
         wanted = {(cell.dataset, name) for cell in cells for name in (cell.system, cell.chosen)}
@@ -119,7 +129,7 @@ class Item:
 
         A cell that runs under several protocols is there as often, the honest one first.
         """
-        ours = [place for place in self.places if place.model in (PUBLISHED, CERTIFIED)]
+        ours = self.ours
         there = {place.printed for place in ours}
         rows = [row for row in table.rows if row in there]
         protocols = {(place.dataset, place.protocol) for place in ours}
@@ -144,19 +154,17 @@ class Item:
 
     def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
         """The systems that are not GIND: by name and dataset, those of the paper's table first."""
-        there = [place for place in self.places if place.model not in (PUBLISHED, CERTIFIED)]
+        there = [place for place in self.places if not place.ours]
         printed = {self.systems[row]: row for row in table.rows if row in self.systems}
-        models = dict.fromkeys((place.model, place.protocol) for place in there)
-        first = [(model, protocol) for model in printed for protocol in CHOICES if (model, protocol) in models]
+        order = [*printed, *(place.model for place in there)]
+        systems = {place.system: place for place in sorted(there, key=lambda place: order.index(place.model))}
         return {
-            model if protocol == "honest" else f"{model}, {CHOICES[protocol]}": {
-                dataset: (
-                    _find(there, model=model, dataset=dataset, protocol=protocol),
-                    table.value(printed.get(model, ""), dataset),
-                )
+            name if one.protocol == "honest" else f"{one.model}, {CHOICES[one.protocol]}": {
+                dataset: (place, table.value(printed.get(one.model, ""), dataset) if place or not one.variant else None)
                 for dataset in _datasets(there, table)
+                for place in (_find(there, system=name, dataset=dataset),)
             }
-            for model, protocol in dict.fromkeys([*first, *models])
+            for name, one in systems.items()
         }
 
 
@@ -197,9 +205,9 @@ def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: 
         variant=system.partition("+")[2],
         printed=first.row or printed.get(first.model, ""),
         row=collection.row(first.dataset, system),
-        expected=runs_of(cells),
+        expected=collection.sheet.expected[first.dataset, system],
         missing=tuple(dict.fromkeys(sorted(gone))),
-        protocol="nested" if system == first.chosen else first.protocol,
+        protocol=NESTED if system == first.chosen else first.protocol,
     )
 
 

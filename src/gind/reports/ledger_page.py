@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
+from gind.reports.ledger_spread import paired, seeds
 from gind.reports.ledger_summary import summary
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
 from gind.reports.ledger_words import ahead, curve_remarks, mismatches, missing
@@ -17,14 +18,23 @@ equilibrium, solved to its tolerance and with its exact gradient (`gind`), unles
 its gradient, or of its solver. **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
-- Δ is the difference to the paper, in points, where no run is missing. The weights of a run are those that were best \
-on its validation part, unless its row says otherwise.
-- Settings that a search found were chosen on validation parts. Splits divide the same nodes, so a node that validates \
-in one is tested in another. Searches for the certified GIND had more trials than those for other systems, and most of \
-these had none; some of what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in \
-docs/searched.md. The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and \
-CiteSeer had been seen (docs/decisions/0010-tuning.md), and the last search on WebKB was begun because tests of \
-earlier winners were below the paper."""
+- Δ is the difference to the paper, in points, where no run is missing.
+- The weights of a run are those of the epoch that is best on its validation part, unless its row says otherwise: by \
+accuracy, and by loss for the certified GIND on WebKB (docs/decisions/0019-best-epoch-by-loss.md).
+- Residual and bound: ‖z - f(z)‖ / ‖f(z)‖, and a bound of the distance ‖z - z\\*‖ to the equilibrium where there is a \
+proof. In a stack of layers each is measured for the input that it was given. For the published procedure the residual \
+is that of a damped step, z ↦ (1 - α)z + αf(z) in each layer, in place of f; the smaller α, the less of ‖z - f(z)‖ it \
+shows.
+
+What to know about the settings:
+
+- Those that a search found were chosen on validation parts. Splits divide the same nodes, so a node that validates in \
+one is tested in another.
+- Searches for the certified GIND had more trials than those for other systems, and most of these had none; some of \
+what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in docs/searched.md.
+- The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and CiteSeer had \
+been seen (docs/decisions/0010-tuning.md).
+- The last search on WebKB was begun because tests of earlier winners were below the paper."""
 
 
 def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
@@ -70,7 +80,8 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
     lines += [item.remarks.whole, ""] if item.remarks.whole else []
     for number, printed in enumerate(item.tables):
         lines += paper_table(item, printed) if printed.datasets else timing(item, printed)
-        lines += [*others(item, printed), *ahead(item, printed)] if printed.datasets and number == 0 else []
+        if printed.datasets and number == 0:
+            lines += [*paired(item, printed), *seeds(item), *others(item, printed), *ahead(item, printed)]
     if item.name in CURVES and item.places:
         lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
     return lines + mismatches(item) + convergence(item) + splits(item) + missing(item)

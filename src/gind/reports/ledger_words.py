@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from gind.experiments.protocol import CHOICES
 from gind.reports.compare import FAR
-from gind.reports.ledger import CERTIFIED, FLOOR, PUBLISHED, Entry, Item, Place
+from gind.reports.ledger import CERTIFIED, FLOOR, Entry, Item, Place
 from gind.reports.paper import PaperTable
 from gind.text import plural
 
@@ -23,25 +23,30 @@ def side(place: Place) -> str:
 
 
 def ahead(item: Item, table: PaperTable) -> list[str]:
-    """By dataset, of what has all its runs: who is above the certified GIND, and who of GIND is below the floor."""
+    """By dataset, of what has all its runs: who is above GIND, and who of GIND is below the floor."""
     first: dict[tuple[str, str], Entry] = {}  # a dataset may have several rows
     for entry in item.entries(table):
         first.setdefault((entry.dataset, entry.protocol), entry)
-    above, below = [], []
+    above: dict[str, list[str]] = {name: [] for name in reversed(SIDES)}
+    below = []
     for (dataset, protocol), entry in first.items():
         there = [place for place in item.places if (place.dataset, place.protocol) == (dataset, protocol)]
-        means = {place.system: place.mean for place in there if place.model not in (PUBLISHED, CERTIFIED)}
+        means = {place.system: place.mean for place in there if not place.ours}
         others = sorted(((mean, name) for name, mean in means.items() if mean is not None), reverse=True)
-        ours = [
-            (name, place.mean) for name, place in zip(SIDES, (entry.published, entry.certified), strict=True) if place
-        ]
-        certified = dict(ours).get(SIDES[1]) or math.inf
-        higher = [f"{name} {mean:.2f}" for mean, name in others if mean > certified]
-        above += [f"- {dataset}: {', '.join(higher)}"] if higher else []
+        ours = {
+            name: place.mean for name, place in zip(SIDES, (entry.published, entry.certified), strict=True) if place
+        }
+        for name in above:
+            own = ours.get(name) or math.inf
+            higher = [f"{other} {mean:.2f}" for mean, other in others if mean > own]
+            above[name] += [f"- {dataset}: {', '.join(higher)}"] if higher else []
         floor = means.get(FLOOR) or 0.0
-        lower = [f"{name} {mean:.2f}" for name, mean in ours if mean is not None and mean < floor]
+        lower = [f"{name} {mean:.2f}" for name, mean in ours.items() if mean is not None and mean < floor]
         below += [f"- {dataset}: {', '.join(lower)} (`{FLOOR}` {floor:.2f})"] if lower else []
-    lines = ["Other systems above the certified GIND, of those with all runs:", "", *above, ""] if above else []
+    lines = []
+    for name, found in above.items():
+        title = f"Other systems above the {name} GIND, of those with all runs:"
+        lines += [title, "", *found, ""] if found else []
     return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
 
@@ -85,17 +90,17 @@ def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
 def missing(item: Item) -> list[str]:
     """Which runs are missing: of GIND by name and split, of the others by number."""
     groups: dict[tuple[str, str], list[str]] = {}
-    others = 0
-    for place in item.places:
-        if place.model not in (PUBLISHED, CERTIFIED):
-            others += _gone(place)
-        elif place.missing:
+    for place in item.ours:
+        if place.missing:
             name = side(place) if place.number is None else SIDES[place.model == CERTIFIED]
             which = "all splits" if place.row is None else f"splits {ranges(place.missing)}"
             if place.row is not None and {one.split for one in place.row.singles} & set(place.missing):
                 which = f"{_gone(place)} of {plural(place.expected, 'run')}"  # other seeds of these splits are there
             groups.setdefault((name, which), []).append(place.dataset if place.number is None else place.variant)
     lines = [f"- {name}: {which} of {', '.join(names)}" for (name, which), names in groups.items()]
+    there = {(place.dataset, place.system) for place in item.places if not place.ours}
+    gone = item.collection.missing if item.collection is not None else ()
+    others = sum(not there.isdisjoint((cell.dataset, name) for name in cell.names) for cell in gone)
     lines += [f"- other systems: {plural(others, 'run')}"] if others else []
     return ["Missing:", "", *lines, ""] if lines else []
 

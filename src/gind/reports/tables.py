@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gind.experiments.protocol import CHOICES
+from gind.experiments.sheet import NESTED
 from gind.reports.collect import Collection, Row
 from gind.reports.compare import FAR, Comparison, Entry, Line, compare
 from gind.reports.numbers import duration, scientific, spread
@@ -68,8 +69,13 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
 
 
 def _protocols(rows: Sequence[Row]) -> list[str]:
-    found = list(dict.fromkeys(row.model for row in rows if row.protocol == "paper"))
-    return [f"- {', '.join(f'`{name}`' for name in found)}: {CHOICES['paper']}; no part validates."] if found else []
+    said = {"paper": "; no part validates", NESTED: "; time is that of what was chosen"}
+    found = {protocol: dict.fromkeys(row.model for row in rows if row.protocol == protocol) for protocol in said}
+    return [
+        f"- {', '.join(f'`{name}`' for name in names)}: {CHOICES[protocol]}{said[protocol]}."
+        for protocol, names in found.items()
+        if names
+    ]
 
 
 def comparison_section(comparison: Comparison, remarks: Remarks) -> list[str]:
@@ -178,7 +184,11 @@ def settings_section(rows: Sequence[Row]) -> list[str]:
         "",
     ]
     for model in dict.fromkeys(row.model for row in rows):
-        lines += _settings(model_settings(model, [row for row in rows if row.model == model]))
+        own = [row for row in rows if row.model == model]
+        if any(row.chosen for row in own):  # each split has those of one of its candidates
+            lines += [f"### {model}", "", *(f"- {row.dataset}: as {row.chosen}" for row in own if row.chosen), ""]
+        else:
+            lines += _settings(model_settings(model, own))
     return lines
 
 
@@ -205,7 +215,7 @@ def _made_with(collection: Collection) -> list[str]:
         lines.append(
             f"- {plural(commits.total(), 'run')}: {names}" + (f"; commits: {', '.join(named)}" if named else "")
         )
-    there = sum(row.runs for row in collection.rows)
+    there = len(collection.sheet.cells) - len(collection.missing)
     return [
         *lines,
         "",

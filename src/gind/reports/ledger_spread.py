@@ -1,0 +1,79 @@
+"""How sure a mean is: what another seed does to it, and differences split by split."""
+
+import statistics
+
+from gind.reports.ledger import Entry, Item, Place
+from gind.reports.ledger_words import SIDES, side
+from gind.reports.paper import PaperTable
+from gind.text import table
+
+__all__ = ["paired", "seeds"]
+
+_PAIRED = """\
+Points between rows, split by split: the mean, ± its standard error. The splits share nodes, so the errors are too \
+small."""
+_SEEDS = """\
+Mean of the splits, seed by seed, and ± the sample standard deviation of these means: what another seed does to one."""
+
+
+def paired(item: Item, printed: PaperTable) -> list[str]:
+    """Where a dataset has several rows in a table of the paper: each minus the first."""
+    by_dataset: dict[str, list[Entry]] = {}
+    for entry in item.entries(printed):
+        by_dataset.setdefault(entry.dataset, []).append(entry)
+    rows = [
+        [dataset, f"{entry.printed} - {first.printed}", *_apart(first, entry)]
+        for dataset, (first, *rest) in by_dataset.items()
+        for entry in rest
+        if entry.printed != first.printed
+    ]
+    if printed.unit == "s" or not any(text for row in rows for text in row[2:]):
+        return []
+    return [_PAIRED, "", *table(["dataset", "rows", *SIDES], rows, left=2), ""]
+
+
+def _apart(first: Entry, second: Entry) -> list[str]:
+    pairs = ((first.published, second.published), (first.certified, second.certified))
+    return [_difference(_runs(before), _runs(after)) for before, after in pairs]
+
+
+def _runs(place: Place | None) -> dict[tuple[int, int], float]:
+    """By split and seed, of a place with all its runs."""
+    if place is None or place.row is None or place.lacking:
+        return {}
+    return {(one.split, one.seed): one.test for one in place.row.singles}
+
+
+def _difference(before: dict[tuple[int, int], float], after: dict[tuple[int, int], float]) -> str:
+    if before.keys() != after.keys() or not before:
+        return ""
+    apart = [after[run] - before[run] for run in before]
+    error = f" ± {statistics.stdev(apart) / len(apart) ** 0.5:.2f}" if len(apart) > 1 else ""
+    return f"{round(statistics.fmean(apart), 2) + 0.0:+.2f}{error}"
+
+
+def seeds(item: Item) -> list[str]:
+    """Of every system with several seeds and all its runs."""
+    found = [(place, _by_seed(place)) for place in item.places]
+    several = [(place, means) for place, means in found if len(means) > 1]
+    if not several:
+        return []
+    numbers = sorted({seed for _, means in several for seed in means})
+    rows = [
+        [
+            place.dataset,
+            side(place) if place.ours else place.system,
+            *(f"{means[seed]:.2f}" if seed in means else "" for seed in numbers),
+            f"{statistics.stdev(means.values()):.2f}",
+        ]
+        for place, means in several
+    ]
+    titles = ["dataset", "system", *(f"seed {seed}" for seed in numbers), "±"]
+    return [_SEEDS, "", *table(titles, rows, left=2), ""]
+
+
+def _by_seed(place: Place) -> dict[int, float]:
+    tests: dict[int, list[float]] = {}
+    for (_, seed), test in _runs(place).items():
+        tests.setdefault(seed, []).append(test)
+    return {seed: statistics.fmean(values) for seed, values in tests.items()}
