@@ -35,6 +35,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "picard": {"solver": gind.Picard()},
     "nesterov": {"solver": gind.Nesterov()},
     "newton": {"solver": gind.NewtonCG()},
+    "linear": {"activation": "identity"},
+    "linear, own ends": {"activation": "identity", "ends": "own", "dropout": 0.4},
 }
 
 
@@ -110,7 +112,7 @@ def test_one_call_agrees_with_the_general_loop(
 @MODEST
 @given(
     givens(),
-    st.sampled_from(["plain", "dropout", "before", "after", "own ends", "own ends, wide"]),
+    st.sampled_from(["plain", "dropout", "before", "after", "own ends", "own ends, wide", "linear"]),
     st.sampled_from([0.5, 4.0]),
 )
 def test_bounds_hold_against_float64(g: Given, option: str, norm: float) -> None:
@@ -172,7 +174,7 @@ def test_gradient_against_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda b, K: torch.func.functional_call(layer, {"K": K}, (b, graph)), (b, layer.K))
 
 
-@pytest.mark.parametrize("option", ["plain", "own ends", "own ends, wide"])
+@pytest.mark.parametrize("option", ["plain", "own ends", "own ends, wide", "linear", "linear, own ends"])
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_edge_loops_of_both_kinds(dtype: torch.dtype, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In C, where it serves, and numba's."""
@@ -305,7 +307,6 @@ def test_the_number_of_threads_does_not_matter() -> None:
     "options",
     [
         {"regularizer": gind.Laplacian(0.5)},
-        {"activation": "identity"},
         {"solver": gind.Anderson()},
         {"adjoint": gind.Unrolled()},
     ],
@@ -319,7 +320,7 @@ def test_what_is_not_covered_takes_the_general_path(options: dict[str, Any]) -> 
     assert not used(fn)
 
 
-@pytest.mark.parametrize("option", ["plain", "dropout", "before", "after", "own ends", "own ends, frozen"])
+@pytest.mark.parametrize("option", ["plain", "dropout", "before", "after", "own ends", "own ends, frozen", "linear"])
 def test_hessian_products_agree(option: str) -> None:
     layer = make_layer(3.0, 5, **OPTIONS[option])
     fn = bind(layer, make_input(20, 5), some_graph())

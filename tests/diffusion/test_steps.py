@@ -13,7 +13,7 @@ from torch import Tensor
 import gind
 from gind.diffusion.map import LiveMap
 from gind.equilibrium.descent import Repeatable
-from gind.kernels import steps
+from gind.kernels import onecall
 from gind.kernels.onecall import switched_off
 
 F32, F64 = torch.float32, torch.float64
@@ -24,6 +24,8 @@ LIVE: dict[str, dict[str, Any]] = {
     "constant": {"regularizer": gind.LaplacianStep(0.3), "flux_channels": 19},
     "frozen": {"regularizer": gind.LaplacianStep(0.1), "edge_norm": gind.FrozenNorm("instance", "before")},
     "dropout": {"edge_norm": gind.LiveNorm("layer"), "dropout": 0.4},
+    "linear": {"edge_norm": gind.LiveNorm("layer"), "regularizer": gind.LaplacianStep(0.3), "activation": "identity"},
+    "linear, constant": {"regularizer": gind.LaplacianStep(0.3), "activation": "identity"},
 }
 
 
@@ -48,15 +50,18 @@ def test_many_steps_in_one_call_are_the_steps_one_by_one(
     torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
 
 
+@pytest.mark.parametrize("option", ["pulled", "constant", "linear", "linear, constant"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("in_c", [False, True])
-def test_many_steps_with_edge_loops_of_both_kinds(directed: bool, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_steps_with_edge_loops_of_both_kinds(
+    directed: bool, in_c: bool, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = gind.Graph.from_edge_index(some_graph_index(), 20, directed=directed)
-    layer = make_layer(2.0, 5, F64, **LIVE["pulled"])
+    layer = make_layer(2.0, 5, F64, **LIVE[option])
     fn = layer.bind(make_input(20, 5), graph)
     assert isinstance(fn, LiveMap)
     if not in_c:
-        monkeypatch.setattr(steps, "address", lambda name, dtype: 0)
+        monkeypatch.setattr(onecall, "address", lambda name, dtype: 0)
     z = torch.zeros(20, 5, dtype=F64)
     with torch.no_grad():
         many = fn.repeat(z, 9)
@@ -116,7 +121,6 @@ def test_numbers_of_another_type_take_turns_as_well() -> None:
     [
         {"edge_norm": gind.LiveNorm("layer", "before")},
         {"regularizer": gind.Decorrelation(0.1)},
-        {"edge_norm": gind.LiveNorm(), "activation": "identity"},
     ],
 )
 def test_steps_that_no_call_covers_are_declined(options: dict[str, Any]) -> None:
@@ -176,11 +180,11 @@ def test_gradients_of_many_steps_are_those_of_the_steps(
         assert (one - other).abs().le((1e-3 if dtype == F32 else 1e-9) * (1 + size)).all()
 
 
-@pytest.mark.parametrize("option", ["layer", "instance", "pulled", "constant", "dropout"])
+@pytest.mark.parametrize("option", ["layer", "instance", "pulled", "constant", "dropout", "linear", "linear, constant"])
 @pytest.mark.parametrize("in_c", [False, True])
 def test_gradients_are_right(option: str, in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not in_c:
-        monkeypatch.setattr(steps, "address", lambda name, dtype: 0)
+        monkeypatch.setattr(onecall, "address", lambda name, dtype: 0)
     layer, b, _ = bound(LIVE[option], some_graph(), F64)
     gamma = () if layer.gamma is None else (layer.gamma,)
 

@@ -1,7 +1,7 @@
 """Whole solves of a `DiffusionEnergy` in one call of compiled code, where there is some and it pays.
 
-The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term,
-the identity as σ, other devices and inner products than one per graph.
+The energy's own methods define what is computed. Not covered, and left to the general loops: a Laplacian term, other
+devices and inner products than one per graph.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def served(fn: DiffusionMap) -> bool:
     """What all compiled code asks of a map."""
     tensors = (fn.K, fn.C, fn.s)
     return (
-        fn.activation == "tanh"
-        and worthwhile(fn.graph.num_nodes, fn.graph.num_edges, *fn.K.shape)
+        worthwhile(fn.graph.num_nodes, fn.graph.num_edges, *fn.K.shape)
         and all(tensor.device.type == "cpu" and tensor.dtype == fn.C.dtype for tensor in tensors)
         and fn.C.dtype in (torch.float32, torch.float64)
         and fn.K.numel() > 0
@@ -48,7 +47,7 @@ def make_layer(fn: DiffusionEnergy | LiveMap) -> Layer:
     graph, shape = fn.graph, (fn.graph.num_graphs, fn.C.shape[1])
     before, after = (None if gain is None else gain.expand(shape) for gain in fn.gains)
     edges = (fn.edges.ptr, fn.edges.head, fn.edges.weight_as(fn.C.dtype))
-    return Layer(fn.K, fn.C, fn.s, (before, after), fn.mask, edges, graph.batch, graph.num_graphs)
+    return Layer(fn.K, fn.C, fn.s, (before, after), fn.mask, edges, graph.batch, graph.num_graphs, fn.activation)
 
 
 def descend(layer: Layer, fn: DiffusionEnergy, z0: Tensor, descent: Descent, inner: InnerProduct) -> Descended | None:

@@ -30,8 +30,9 @@ KINDS = ("none", "deviation", "layer", "instance")
 DEVIATION, LAYER, INSTANCE = 1, 2, 3
 _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 _flux, _linear = loops.scatter(0, False, False), loops.scatter(0, True, False)
-_spread, _flux_vjp = loops.moments(False, False, False), loops.flux_vjp(False, False)
-_jvp = loops.scatter(1, False, False)
+_spread, _linear_spread = loops.moments(False, False, False), loops.moments(True, False, False)
+_flux_vjp, _linear_vjp = loops.flux_vjp(False, False), loops.flux_vjp(True, False)
+_jvp, _linear_jvp = loops.scatter(1, False, False), loops.scatter(1, True, False)
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -144,8 +145,8 @@ def _take_rows(z, factor, a):
 
 
 @functools.cache
-def march(in_c: bool) -> loops.Kernel:
-    """So many steps from z, each through all layers, in place; `addresses` are those of flux, linear flux, spread.
+def march(in_c: bool, linear: bool) -> loops.Kernel:
+    """So many steps from z, each through all layers, in place; `addresses` are those of flux, spread, linear flux.
 
     `pulls` and `norms` are those of the layers, `fresh` says that z is 0 at first. A single layer may be recorded:
     `records` hold of every step z', y, flux, ω, moments, and base' (`reduced`) or the flux as it meets K; or nothing.
@@ -165,7 +166,7 @@ def march(in_c: bool) -> loops.Kernel:
                 if len(pull) and len(state):
                     _scale_rows(state, s, pulled)
                     if in_c:
-                        call_edges(addresses[1], pulled, pulled, ptr, head, weight, fz)
+                        call_edges(addresses[2], pulled, pulled, ptr, head, weight, fz)
                     else:
                         _linear(pulled, pulled, pulled, ptr, head, weight, idle, fz, BLOCK)
                     _take_rows(state, pull, fz)
@@ -181,12 +182,16 @@ def march(in_c: bool) -> loops.Kernel:
                 potentials(z, transposed, s, C, before, batch, idle, y)
             if norm[2]:
                 if in_c:
-                    call_moments(addresses[2], y, ptr, head, weight, batch, flux, sums, graphs)
+                    call_moments(addresses[1], y, ptr, head, weight, batch, flux, sums, graphs)
+                elif linear:
+                    _linear_spread(y, ptr, head, weight, batch, flux, sums, BLOCK)
                 else:
                     _spread(y, ptr, head, weight, batch, flux, sums, BLOCK)
                 _live_gain(sums, norm, after, gain)
             elif in_c:
                 call_edges(addresses[0], y, y, ptr, head, weight, flux)
+            elif linear:
+                _linear(y, y, y, ptr, head, weight, idle, flux, BLOCK)
             else:
                 _flux(y, y, y, ptr, head, weight, idle, flux, BLOCK)
             own = gain if norm[2] else after
@@ -200,7 +205,7 @@ def march(in_c: bool) -> loops.Kernel:
                 gather(sent, s, own, panels, mask, fz[:0], batch, idle, fz)
                 _mix(z, fz, alpha)
 
-    return loops.compile_as(f"march_{in_c}_{_CHECKSUM:08x}", kernel, parallel=False)
+    return loops.compile_as(f"march_{in_c}_{linear}_{_CHECKSUM:08x}", kernel, parallel=False)
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -217,10 +222,10 @@ def _split(flux, s, gain, batch, back, slope, t):
 
 
 @functools.cache
-def retreat(in_c: bool) -> loops.Kernel:
+def retreat(in_c: bool, linear: bool) -> loops.Kernel:
     """∂L/∂z before recorded steps from `grad`, the one after them, in place.
 
-    `addresses` are those of flux_jvp, linear flux, spread_vjp. Fills `slopes`: for every step ∂L/∂y, and if not
+    `addresses` are those of flux_jvp, spread_vjp, linear flux. Fills `slopes`: for every step ∂L/∂y, and if not
     `reduced` the cotangent of f; and ∂L/∂γ. The products that give ∂L/∂K remain, for the
     caller to do for all steps at once. There is no gain before σ.
     """
@@ -250,11 +255,15 @@ def retreat(in_c: bool) -> loops.Kernel:
             if kind:
                 _live_gain_vjp(sums, norm, after, gain, slope, slope_gamma, cotangent)
                 if in_c:
-                    call_vjp(addresses[2], y, t, cotangent, ptr, head, weight, batch, slope_y, graphs)
+                    call_vjp(addresses[1], y, t, cotangent, ptr, head, weight, batch, slope_y, graphs)
+                elif linear:
+                    _linear_vjp(y, t, cotangent, ptr, head, weight, batch, slope_y, BLOCK)
                 else:
                     _flux_vjp(y, t, cotangent, ptr, head, weight, batch, slope_y, BLOCK)
             elif in_c:
                 call_edges(addresses[0], y, t, ptr, head, weight, slope_y)
+            elif linear:
+                _linear_jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
             else:
                 _jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
             _scale_rows(slope_y, s, back)
@@ -264,9 +273,9 @@ def retreat(in_c: bool) -> loops.Kernel:
             if len(pull):
                 _scale_rows(grad, pull, pulled)
                 if in_c:
-                    call_edges(addresses[1], pulled, pulled, ptr, head, weight, step)
+                    call_edges(addresses[2], pulled, pulled, ptr, head, weight, step)
                 else:
                     _linear(pulled, pulled, pulled, ptr, head, weight, idle, step, BLOCK)
                 _take_rows(grad, s, step)
 
-    return loops.compile_as(f"retreat_{in_c}_{_CHECKSUM:08x}", kernel, parallel=False)
+    return loops.compile_as(f"retreat_{in_c}_{linear}_{_CHECKSUM:08x}", kernel, parallel=False)

@@ -94,10 +94,11 @@ class Layer:
         edges: tuple[Tensor, Tensor, Tensor],
         batch: Tensor | None,
         problems: int,
+        activation: str = "tanh",
     ) -> None:
         from gind.kernels import solves  # here: it needs numba
 
-        self._solves = solves
+        self._solves, self.activation = solves, activation
         self.lanes = solves.PANEL // K.element_size()
         (self.rows, self.channels), self.problems = K.shape, problems
         blocks = self.padded(K.detach(), 1).unflatten(0, (-1, C.shape[1]))
@@ -130,8 +131,9 @@ class Layer:
         many steps they may bring no new minimum of the residual. `stop` is tolerance, aim, steps and patience.
         `allowance` gives the size of rounding errors at a point; it is asked where a residual has stopped falling.
         """
-        place, codes = address("flux_tanh", z0.dtype), self._solves.CODES
-        kernel = functools.partial(call, "solve", self._solves.descend(place > 0), place, self.arrays)
+        (place, _), kind = self.loops("flux")
+        kernel = functools.partial(call, "solve", self._solves.descend(*kind), place, self.arrays)
+        codes = self._solves.CODES
         z = self.padded(z0.detach(), 1).clone()
         x = z.clone()
         tol, aim, max_steps, patience = stop
@@ -170,10 +172,20 @@ class Layer:
 
     def _run(self, y: Tensor, x: Tensor, r: Tensor, target: Tensor, max_steps: int, once: bool) -> int:
         tensors = (self.padded(y, 1), x, r, target)
-        place, arrays = address("flux_jvp_tanh", y.dtype), (tensor.numpy() for tensor in tensors)
-        kernel = self._solves.conjugate_gradients(place > 0)
+        (place, _), kind = self.loops("flux_jvp")
+        kernel, arrays = self._solves.conjugate_gradients(*kind), (tensor.numpy() for tensor in tensors)
         steps: int = call("solve", kernel, place, self.arrays, *arrays, max_steps, once)
         return steps
+
+    def loops(self, *names: str) -> tuple[tuple[int, ...], tuple[bool, bool]]:
+        """Where the edge loops of its σ and then the linear flux are in C, and what a kernel is compiled for.
+
+        That is C or numba, and in numba which σ.
+        """
+        loops = (*(f"{name}_{self.activation}" for name in names), "flux_identity")
+        places = tuple(address(loop, self.constants[3].dtype) for loop in loops)
+        in_c = all(places)
+        return places, (in_c, not in_c and self.activation == "identity")
 
     def padded(self, x: Tensor, dim: int) -> Tensor:
         """x with zeros up to whole panels."""

@@ -27,6 +27,7 @@ _CHECKSUM = loops.checksum(foreign, loops, parts, prefetch, scalar, tile)
 # a sum may be cut into vectors: always in the same way, since no other thread has a part
 _SUMS = FASTMATH | {"reassoc"}
 _flux, _flux_jvp = loops.scatter(0, False, False), loops.scatter(1, False, False)  # the fused operators' own edge loops
+_linear_flux, _linear_jvp = loops.scatter(0, True, False), loops.scatter(1, True, False)
 
 
 def _compile(function: Any, name: str) -> loops.Kernel:
@@ -200,8 +201,11 @@ def _forget(z, x, calmed, batch):
 
 
 @functools.cache
-def descend(in_c: bool) -> loops.Kernel:
-    """Steps by rates until every problem is done, as `iterate` has it with Nesterov, HeavyBall or Picard."""
+def descend(in_c: bool, linear: bool) -> loops.Kernel:
+    """Steps by rates until every problem is done, as `iterate` has it with Nesterov, HeavyBall or Picard.
+
+    `linear`: σ is the identity; in C the address says so.
+    """
 
     def kernel(address, layer, z, x, rates, goal, eps, steps, max_steps, patience, problems, kept):
         tol, aim = goal
@@ -215,6 +219,8 @@ def descend(in_c: bool) -> loops.Kernel:
             potentials(z, transposed, s, C, before, batch, idle, y)
             if in_c:
                 call_edges(address, y, y, ptr, head, weight, flux)
+            elif linear:
+                _linear_flux(y, y, y, ptr, head, weight, resting, flux, BLOCK)
             else:
                 _flux(y, y, y, ptr, head, weight, resting, flux, BLOCK)
             gather(flux, s, after, panels, mask, fz[:0], batch, idle, fz)
@@ -239,7 +245,7 @@ def descend(in_c: bool) -> loops.Kernel:
             _advance(z, fz, x, rates, batch, idle)
             steps += 1
 
-    return _compile(kernel, f"descend_{in_c}")
+    return _compile(kernel, f"descend_{in_c}_{linear}")
 
 
 @njit(fastmath=FASTMATH, error_model="numpy")
@@ -274,7 +280,7 @@ def _turn(p, r, beta, batch, idle):
 
 
 @functools.cache
-def conjugate_gradients(in_c: bool) -> loops.Kernel:
+def conjugate_gradients(in_c: bool, linear: bool) -> loops.Kernel:
     """x and what is left of r = rhs, until ‖r‖² ≤ target in every problem, as in `equilibrium.linear`.
 
     The matrix is the Hessian u ↦ u + m ⊙ [Ĝᵀ(w ω g σ'(y) ⊙ ĜuKᵀ)K], y the potentials times g. With `once`, x is only
@@ -303,6 +309,8 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
             potentials(p, transposed, s, C[:0], before, batch, idle, t)
             if in_c:
                 call_edges(address, y, t, ptr, head, weight, flux)
+            elif linear:
+                _linear_jvp(y, t, t, ptr, head, weight, resting, flux, BLOCK)
             else:
                 _flux_jvp(y, t, t, ptr, head, weight, resting, flux, BLOCK)
             gather(flux, s, after, panels, mask, p, batch, idle, ap)
@@ -319,4 +327,4 @@ def conjugate_gradients(in_c: bool) -> loops.Kernel:
                     factor[g], rr[g] = new[g] / rr[g], new[g]
             steps += 1
 
-    return _compile(kernel, f"conjugate_gradients_{in_c}")
+    return _compile(kernel, f"conjugate_gradients_{in_c}_{linear}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import Tensor
 
-from gind.kernels.onecall import Layer, address, call
+from gind.kernels.onecall import Layer, call
 
 __all__ = ["Live", "Record", "Slopes", "Steps", "alternate"]
 
@@ -93,7 +93,7 @@ class Steps:
         z, y, _, _, _, base, sent = record.arrays
         slope_y, slope_f = torch.empty_like(y), cotangent.new_empty(len(sent), *cotangent.shape)
         slope_gamma = torch.zeros(channels, dtype=torch.float64)
-        kernel, places = self._kernel("retreat", "flux_jvp_tanh", "flux_identity", "spread_vjp_tanh")
+        kernel, places = self._kernel("retreat", "flux_jvp", "spread_vjp")
         constants = (cotangent.numpy(), self.pull.numpy(), self._norm(), self.alpha)
         slopes = _numpy((slope_y, slope_f, slope_gamma))
         arguments = (self._layer(record.reduced), *constants, record.reduced, _numpy(record.arrays), slopes)
@@ -131,8 +131,8 @@ class Steps:
         return (self.layer.arrays[0], panels.numpy(), *self.layer.arrays[2:])
 
     def _kernel(self, name: str, *loops: str) -> tuple[Any, tuple[int, ...]]:
-        places = tuple(address(loop, self.s.dtype) for loop in loops)
-        return getattr(self._marches, name)(all(places)), places
+        places, kind = self.layer.loops(*loops)
+        return getattr(self._marches, name)(*kind), places
 
     def _norm(self) -> tuple[Any, ...]:
         live = self.live
@@ -166,7 +166,7 @@ def _march(
     arrays: tuple[Tensor, ...],
 ) -> None:
     """z after so many turns, in place: see `marches.march`."""
-    kernel, places = parts[0]._kernel("march", "flux_tanh", "flux_identity", "spread_tanh")
+    kernel, places = parts[0]._kernel("march", "flux", "spread")
     layers, pulls, norms = zip(*((p._layer(reduced), p.pull.numpy(), p._norm()) for p in parts), strict=True)
     rest = (parts[0].alpha, times, reduced, fresh, _numpy(arrays))
     call("steps", kernel, places, layers, z.numpy(), base.numpy(), pulls, norms, *rest)
