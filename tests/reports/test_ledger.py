@@ -341,3 +341,14 @@ def test_a_selection_without_gind_has_no_empty_table(tmp_path: Path) -> None:
     page = item_page(item_of("heterophilic", tmp_path, *cells).only(cells[:1]), {})
     assert "| dataset | paper |" not in page
     assert "| gcn | 60.00 (64.05 ± 5.28) |" in page
+
+
+def test_a_terminal_has_room_for_every_run(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split) for split in range(10)]
+    for cell in cells:
+        write_report(tmp_path, cell, sheet="heterophilic", test=cell.split / 10)
+    item = item_of("heterophilic", tmp_path, *cells)
+    listed = "\n".join(item_section(item, {}, narrow=True))
+    assert "- texas, certified: 0.00 10.00 20.00 30.00 40.00 50.00 60.00 70.00 80.00 90.00\n" in listed
+    assert "split 9" not in listed
+    assert "| split 9 |" in "\n".join(item_section(item, {}))

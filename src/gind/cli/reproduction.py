@@ -58,7 +58,7 @@ class ReproduceRequest:
         failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
         if self.item in ITEMS:
             shown = open_item(self.item, self.results, load_paper()).only(chosen.cells)
-            console.print(Markdown(item_page(shown, {})))
+            console.print(Markdown(item_page(shown, {}, narrow=True)))
         return not failed
 
     def _check_selection(self) -> None:
@@ -103,7 +103,7 @@ class ReproduceRequest:
             items = [open_item(name, results, load_paper(), sheet) for name, sheet in small.items()]
             for item in items:
                 if item.total:
-                    console.print(Markdown("\n".join(item_section(item, {}))))
+                    console.print(Markdown("\n".join(item_section(item, {}, narrow=True))))
                 else:
                     console.print(f"{item.name}: no small data is there, see --data.", highlight=False)
             html_page(items)

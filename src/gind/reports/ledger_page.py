@@ -62,14 +62,17 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def item_page(item: Item, figures: Mapping[str, str]) -> str:
+def item_page(item: Item, figures: Mapping[str, str], narrow: bool = False) -> str:
     """One item on a page of its own."""
-    first, second, *rest = item_section(item, figures)
+    first, second, *rest = item_section(item, figures, narrow)
     return "\n".join([first[1:], second, _HOW_TO_READ, "", *rest])
 
 
-def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
-    """Tables beside the paper, figure, residuals, splits, and what is far from the paper or missing."""
+def item_section(item: Item, figures: Mapping[str, str], narrow: bool = False) -> list[str]:
+    """Tables beside the paper, figure, residuals, splits, and what is far from the paper or missing.
+
+    `narrow`: for a terminal, where a column for each split would be cut off.
+    """
     if item.collection is None:
         there = "There is nothing to run."
     else:
@@ -84,7 +87,7 @@ def item_section(item: Item, figures: Mapping[str, str]) -> list[str]:
             lines += [*paired(item, printed), *seeds(item), *others(item, printed), *ahead(item, printed)]
     if item.name in CURVES and item.places:
         lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
-    return lines + mismatches(item) + convergence(item) + splits(item) + missing(item)
+    return lines + mismatches(item) + convergence(item) + splits(item, narrow) + missing(item)
 
 
 def _made_with(items: Sequence[Item]) -> str:

@@ -232,12 +232,15 @@ def convergence(item: Item) -> list[str]:
     ]
 
 
-def splits(item: Item) -> list[str]:
-    """Every run of GIND, split by split."""
+def splits(item: Item, narrow: bool = False) -> list[str]:
+    """Every run of GIND, split by split: a table, or a list where there is no room for one."""
     there = [(place, place.row.singles) for place in item.ours if place.row is not None]
     numbers = sorted({single.split for _, singles in there for single in singles})
     if len(numbers) < 2:
         return []
+    if narrow:
+        lines = [f"- {p.dataset}, {side(p)}: {' '.join(f'{one.test:.2f}' for one in singles)}" for p, singles in there]
+        return ["Split by split:", "", *lines, ""]
     rows = [
         [
             place.dataset,
