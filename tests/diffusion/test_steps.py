@@ -94,8 +94,12 @@ def test_turns_of_several_layers_in_one_call_are_those_one_by_one(
     torch.testing.assert_close(many, z, rtol=1e-4 if dtype == F32 else 1e-11, atol=1e-5 if dtype == F32 else 1e-12)
 
 
-def test_layers_of_several_kinds_take_turns_one_by_one() -> None:
-    layers = [make_layer(2.0, 5, F64, flux_channels=width, **LIVE["layer"]) for width in (5, 40)]
+@pytest.mark.parametrize(
+    "different", [("flux_channels", 5, 40), ("activation", "tanh", "identity"), ("activation", "identity", "tanh")]
+)
+def test_layers_of_several_kinds_take_turns_one_by_one(different: tuple[str, Any, Any]) -> None:
+    name, *values = different
+    layers = [make_layer(2.0, 5, F64, **LIVE["layer"], **{name: value}) for value in values]
     composition, b, graph = gind.Composition(layers), make_input(20, 5), some_graph()
     chain = composition._chain([layer.bind(b, graph) for layer in layers])
     assert isinstance(chain, Repeatable)

@@ -10,7 +10,7 @@ import pytest
 from report_cases import CERTIFICATE, content, sheet_of, write_report
 
 from gind.errors import UserError
-from gind.experiments.sheet import Cell
+from gind.experiments.sheet import Cell, Sheet
 from gind.reports import collect
 
 SHARES = [0.5, 0.75, 0.1, 0.625]
@@ -168,3 +168,13 @@ def test_a_key_that_is_newer_than_a_report_had_its_default(tmp_path: Path) -> No
     write_report(tmp_path, cells[1], model=now)
     (row,) = collect(sheet_of(*cells), tmp_path).rows
     assert row.notes == ()
+
+
+def test_times_of_runs_that_did_not_take_turns_are_refused(tmp_path: Path) -> None:
+    timing = {"preprocessing": 1.0, "training": 2.0}
+    sheet = Sheet("s", "A sheet", tuple(CELLS[:2]), turns=True)
+    write_report(tmp_path, CELLS[0], timing=timing)
+    assert collect(sheet, tmp_path).rows[0].seconds_per_run == 2.0
+    write_report(tmp_path, CELLS[1])
+    with pytest.raises(UserError, match="did not take turns"):
+        collect(sheet, tmp_path)

@@ -352,3 +352,19 @@ def test_a_terminal_has_room_for_every_run(tmp_path: Path) -> None:
     assert "- texas, certified: 0.00 10.00 20.00 30.00 40.00 50.00 60.00 70.00 80.00 90.00\n" in listed
     assert "split 9" not in listed
     assert "| split 9 |" in "\n".join(item_section(item, {}))
+
+
+def test_missing_runs_are_those_of_what_is_shown(tmp_path: Path) -> None:
+    plain, wide = Cell("texas", "gat", 0), [Cell("texas", "gat", k, 0, (("hidden", 64),), "wide") for k in range(3)]
+    gind = Cell("texas", "gind", 0)
+    for cell in (plain, gind):
+        write_report(tmp_path, cell, sheet="heterophilic")
+    item = item_of("heterophilic", tmp_path, plain, *wide, gind)
+    assert "- other systems: 3 runs" in item_page(item, {})
+    assert "other systems: 3 runs" not in item_page(item.only([plain, gind]), {})
+    alike = {"gat": 0.8, "gind": 0.8}
+    for cell in (plain, gind):
+        write_report(tmp_path, cell, sheet="heterophilic", test=alike[cell.model])
+    assert "above the certified" not in item_page(item_of("heterophilic", tmp_path, plain, gind), {}), (
+        "level is not above"
+    )

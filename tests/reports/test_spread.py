@@ -66,6 +66,33 @@ def test_rows_are_compared_split_by_split(tmp_path: Path) -> None:
     assert paired(item, item.tables[1]) == [], "seconds are not points"
 
 
+def test_seeds_on_other_splits_are_not_compared(tmp_path: Path) -> None:
+    cells = [*(Cell("texas", "gind", split) for split in range(4)), Cell("texas", "gind", 0, 1)]
+    for cell in cells:
+        write_report(tmp_path, cell, sheet="heterophilic", test=0.9 if cell.split == 0 else 0.5)
+    assert seeds(item_of("heterophilic", tmp_path, cells)) == []
+
+
+def test_protocols_are_not_mixed(tmp_path: Path) -> None:
+    tests = {
+        ("Linear", "honest"): 0.5,
+        ("Linear", "paper"): 0.7,
+        ("Nonlinear", "honest"): 0.6,
+        ("Nonlinear", "paper"): 0.9,
+    }
+    cells = []
+    for (row, protocol), test in tests.items():
+        keys = (("protocol", "paper"),) if protocol == "paper" else ()
+        for fold in range(10):
+            cell = Cell("mutag", "gind", fold, 0, keys, f"{row}-{protocol}", row=row)
+            cells.append(cell)
+            curve = {"curve": [test], "training": {"epochs": 1}} if protocol == "paper" else {}
+            write_report(tmp_path, cell, sheet="nonlinearity", test=test, **curve)
+    item = item_of("nonlinearity", tmp_path, cells)
+    lines = [line for line in paired(item, item.tables[0]) if line.startswith("| mutag")]
+    assert [line.split(" | ")[3].split(" ")[0] for line in lines] == ["+10.00", "+20.00"]
+
+
 @pytest.mark.parametrize("gone", ["a split", "a profile"])
 def test_what_has_no_pair_is_left_out(tmp_path: Path, gone: str) -> None:
     cells = [*rows_of("gind", 3), *rows_of("gind-published", 3)]

@@ -28,8 +28,9 @@ def shrink(sheet: Sheet, root: Path | None) -> Sheet:
     chosen: dict[Path, Cell] = {}
     for model in (*_BOTH, *beside[: 0 if sheet.turns else 1]) if dataset else ():
         mine = [cell for cell in cells if cell.model == model]
-        # of candidates one is enough
-        variants = list(dict.fromkeys(cell.variant for cell in mine if not (cell.choose and cell.variant)))[:_VARIANTS]
+        candidates = dict.fromkeys(cell.variant for cell in mine if cell.choose)
+        of_each = dict.fromkeys(cell.variant for cell in mine if cell.variant not in [*candidates][1:])  # one is enough
+        variants = [*of_each][:_VARIANTS]
         splits = sorted({cell.split for cell in mine})[: 1 if sheet.turns else 2]
         for cell in mine:
             if cell.variant in variants and cell.split in splits:

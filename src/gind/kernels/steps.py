@@ -146,7 +146,8 @@ class Steps:
 def alternate(parts: Sequence[Steps], z0: Tensor, times: int) -> Tensor | None:
     """The z after so many turns of all layers from z0; None if they are not of one kind."""
     first = parts[0]
-    if len({(part.layer.wide.shape, part.alpha, part.live is None) for part in parts}) > 1:
+    kinds = {(part.layer.wide.shape, part.layer.activation, part.alpha, part.live is None) for part in parts}
+    if len(kinds) > 1:
         return None
     z = first.layer.padded(z0.detach(), 1).clone()
     nothing, graphs = z[:0][None][:0], 0 if first.live is None else len(first.live.mass)

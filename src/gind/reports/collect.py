@@ -151,6 +151,10 @@ def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
     root = results / sheet.name
     paths = {cell: results / sheet.path(cell) / REPORT for cell in sheet.cells}
     reports = {cell: read_report(path, cell) for cell, path in paths.items() if path.exists()}
+    for cell, report in reports.items():
+        if sheet.turns and report.timing is None:
+            why = "this is the report of a run that did not take turns"
+            raise ReportError(f"{paths[cell]}: {why}. Move or delete it; gind reproduce runs what is missing.")
     if not reports and not empty:
         raise ReportError(
             f"There is no report of the sheet {sheet.name} in {root}. Run gind reproduce, or see --results."

@@ -159,7 +159,7 @@ class Item:
         order = [*printed, *(place.model for place in there)]
         systems = {place.system: place for place in sorted(there, key=lambda place: order.index(place.model))}
         return {
-            name if one.protocol == "honest" else f"{one.model}, {CHOICES[one.protocol]}": {
+            name if one.protocol == "honest" else f"{_without(name, one.protocol)}, {CHOICES[one.protocol]}": {
                 dataset: (place, table.value(printed.get(one.model, ""), dataset) if place or not one.variant else None)
                 for dataset in _datasets(there, table)
                 for place in (_find(there, system=name, dataset=dataset),)
@@ -209,6 +209,11 @@ def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: 
         missing=tuple(dict.fromkeys(sorted(gone))),
         protocol=NESTED if system == first.chosen else first.protocol,
     )
+
+
+def _without(system: str, protocol: str) -> str:
+    """A system without a variant that is named as its protocol, which is said in words."""
+    return system.removesuffix(f"+{protocol}")
 
 
 def _datasets(places: Sequence[Place], table: PaperTable) -> list[str]:

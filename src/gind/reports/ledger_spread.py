@@ -18,12 +18,12 @@ Mean of the splits, seed by seed, and ± the sample standard deviation of these 
 
 def paired(item: Item, printed: PaperTable) -> list[str]:
     """Where a dataset has several rows in a table of the paper: each minus the first."""
-    by_dataset: dict[str, list[Entry]] = {}
+    together: dict[tuple[str, str], list[Entry]] = {}
     for entry in item.entries(printed):
-        by_dataset.setdefault(entry.dataset, []).append(entry)
+        together.setdefault((entry.dataset, entry.protocol), []).append(entry)
     rows = [
-        [dataset, f"{entry.printed} - {first.printed}", *_apart(first, entry)]
-        for dataset, (first, *rest) in by_dataset.items()
+        [first.dataset, f"{entry.printed} - {first.printed}", *_apart(first, entry)]
+        for first, *rest in together.values()
         for entry in rest
         if entry.printed != first.printed
     ]
@@ -53,7 +53,7 @@ def _difference(before: dict[tuple[int, int], float], after: dict[tuple[int, int
 
 
 def seeds(item: Item) -> list[str]:
-    """Of every system with several seeds and all its runs."""
+    """Of every system with several seeds on the same splits, and all its runs."""
     found = [(place, _by_seed(place)) for place in item.places]
     several = [(place, means) for place, means in found if len(means) > 1]
     if not several:
@@ -73,7 +73,8 @@ def seeds(item: Item) -> list[str]:
 
 
 def _by_seed(place: Place) -> dict[int, float]:
-    tests: dict[int, list[float]] = {}
-    for (_, seed), test in _runs(place).items():
-        tests.setdefault(seed, []).append(test)
-    return {seed: statistics.fmean(values) for seed, values in tests.items()}
+    tests: dict[int, dict[int, float]] = {}
+    for (split, seed), test in _runs(place).items():
+        tests.setdefault(seed, {})[split] = test
+    same = len({frozenset(by_split) for by_split in tests.values()}) == 1
+    return {seed: statistics.fmean(by_split.values()) for seed, by_split in tests.items()} if same else {}

@@ -100,7 +100,7 @@ def missing(item: Item) -> list[str]:
     lines = [f"- {name}: {which} of {', '.join(names)}" for (name, which), names in groups.items()]
     there = {(place.dataset, place.system) for place in item.places if not place.ours}
     gone = item.collection.missing if item.collection is not None else ()
-    others = sum(not there.isdisjoint((cell.dataset, name) for name in cell.names) for cell in gone)
+    others = sum(not there.isdisjoint((cell.dataset, name) for name in (cell.system, cell.chosen)) for cell in gone)
     lines += [f"- other systems: {plural(others, 'run')}"] if others else []
     return ["Missing:", "", *lines, ""] if lines else []
 
