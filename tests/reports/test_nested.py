@@ -135,12 +135,14 @@ def test_the_item_asks_for_candidates_of_every_dataset() -> None:
         ('as = "a"\nset = { folds = 5 }', "same parts"),
         ('as = "a"\nset = { splits = "random" }', "same parts"),
         ('as = "a"', "the same keys"),
+        ('as = "a"\nset = { data.folds = 5 }', "same parts"),
+        ('as = "a"\nset = { hidden = 8 }\n{block}as = "b"\nset = { model.hidden = 8 }', "the same keys"),
     ],
 )
 def test_a_choice_that_cannot_be_made_is_refused(tmp_path: Path, second: str, message: str) -> None:
     block = '[[cells]]\ndatasets = ["mutag"]\nmodels = ["gind"]\nsplits = "0"\nchoose = true\n'
     path = tmp_path / "s.toml"
-    path.write_text(f"{block}{block}{second}\n")
+    path.write_text(f"{block}{block}{second.replace('{block}', block)}\n")
     with pytest.raises(ConfigError, match=message):
         read_sheet(path)
     path.write_text(block)

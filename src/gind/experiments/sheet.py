@@ -35,7 +35,7 @@ __all__ = ["NESTED", "Cell", "Sheet", "parse_splits", "read_sheet"]
 
 NESTED = "nested"
 """the variant that is chosen among candidates, and its protocol"""
-_PARTS = frozenset({"splits", "folds", "data.splits", "data.folds"})
+_PARTS = frozenset({"splits", "folds"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,15 +211,20 @@ def _check_choices(sheet: Sheet, path: Path) -> None:
             raise ConfigError(f"{name} is a variant and a choice. Give the variant another name (as = ...).")
         if any(cell.protocol == "paper" for cell in candidates):
             raise ConfigError(f'{name} is chosen on validation, which protocol "paper" does not have.')
-        if any(_PARTS & dict(cell.keys).keys() for cell in candidates):
+        if any(_PARTS & dict(_bare(cell.keys)).keys() for cell in candidates):
             raise ConfigError(f"{name} must be chosen among runs on the same parts; leave out splits and folds in set.")
         runs: dict[str, set[tuple[int, int]]] = {}
         for cell in candidates:
             runs.setdefault(cell.system, set()).add((cell.split, cell.seed))
         if len(runs) < 2 or len(set(map(frozenset, runs.values()))) > 1:
             raise ConfigError(f"{name} needs two candidates or more, all on the same splits and seeds.")
-        if len({cell.keys for cell in candidates}) < len(runs):
+        if len({_bare(cell.keys) for cell in candidates}) < len(runs):
             raise ConfigError(f"{name} has two candidates with the same keys. Let them differ in what they set.")
+
+
+def _bare(keys: Keys) -> Keys:
+    """Without the names of sections, which a key may have or not."""
+    return tuple(sorted((re.sub(r"^(model|train|data)\.", "", key), value) for key, value in keys))
 
 
 def parse_splits(text: str, where: str = "") -> list[int]:
