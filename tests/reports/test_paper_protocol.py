@@ -108,7 +108,37 @@ def test_both_protocols_stand_beside_each_other_and_each_says_what_chose(tmp_pat
     assert f"- gind-published+paper on mutag: {WORDS}" in own
     figure = draw(item)
     assert figure is not None
-    assert [axis.get_title(loc="left") for axis in figure.axes] == [CHOICES["honest"], CHOICES["paper"]]
+    titles = [CHOICES[protocol] for protocol in ("honest", "last", "paper")]
+    assert [axis.get_title(loc="left") for axis in figure.axes] == titles
+
+
+def test_the_same_runs_are_read_at_their_last_epoch_too(tmp_path: Path) -> None:
+    gin = cells("gin")
+    write_curves(tmp_path, cells())
+    write_curves(tmp_path, gin, CURVES[::-1])
+    item = open_item("graphs", tmp_path, load_paper(), Sheet("graphs", "Graphs", (*cells(), *gin)))
+    page = item_page(item, {})
+    last = 100 * CURVES[:, -1]
+    shown, nothing = f"{last.mean():.2f} ± {last.std(ddof=1):.2f}", CHOICES["last"]
+    assert last.mean() < oracle(CURVES)[1]
+    assert f"| mutag | {nothing} | 89.3 ± 7.4 | {shown} | {last.mean() - 89.3:+.2f} |" in page
+    assert f"| gin, {nothing} | {shown} " in page
+    assert f"| gin, {WORDS} | {oracle(CURVES)[1]:.2f} " in page
+    singles = " | ".join(f"{test:.2f}" for test in last)
+    assert f"| mutag | published, {nothing} | {singles} |" in page.split("Split by split")[1]
+    # a lower reading of runs that the page has already: neither far from the paper, nor other residuals or runs
+    far = page.split("points from the paper")[1]
+    assert nothing not in far.split("Split by split")[0]
+    assert item.done == item.total == 20
+
+
+def test_the_last_epoch_of_missing_runs_is_missing(tmp_path: Path) -> None:
+    write_curves(tmp_path, cells()[:3])
+    page = item_page(open_item("graphs", tmp_path, load_paper(), Sheet("graphs", "Graphs", tuple(cells()))), {})
+    last = 100 * CURVES[:3, -1]
+    shown = f"{last.mean():.2f} ± {last.std(ddof=1):.2f}"
+    assert f"| mutag | {CHOICES['last']} | 89.3 ± 7.4 | {shown} (3/10 folds) |  |" in page
+    assert page.split("Missing:")[1].count("splits 3-9 of mutag") == 1
 
 
 def test_a_page_without_the_papers_protocol_does_not_speak_of_it(tmp_path: Path) -> None:

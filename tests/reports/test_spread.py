@@ -86,11 +86,12 @@ def test_protocols_are_not_mixed(tmp_path: Path) -> None:
         for fold in range(10):
             cell = Cell("mutag", "gind", fold, 0, keys, f"{row}-{protocol}", row=row)
             cells.append(cell)
-            curve = {"curve": [test], "training": {"epochs": 1}} if protocol == "paper" else {}
+            last = {"Linear": 0.55, "Nonlinear": 0.5}[row]
+            curve = {"curve": [test, last], "training": {"epochs": 2}} if protocol == "paper" else {}
             write_report(tmp_path, cell, sheet="nonlinearity", test=test, **curve)
     item = item_of("nonlinearity", tmp_path, cells)
     lines = [line for line in paired(item, item.tables[0]) if line.startswith("| mutag")]
-    assert [line.split(" | ")[3].split(" ")[0] for line in lines] == ["+10.00", "+20.00"]
+    assert [line.split(" | ")[3].split(" ")[0] for line in lines] == ["+10.00", "-5.00", "+20.00"]
 
 
 @pytest.mark.parametrize("gone", ["a split", "a profile"])

@@ -7,6 +7,8 @@ paper    that of Xu et al. (2019), which the published code follows: all graphs 
 
              e* = argmax_e mean_f c_f(e)  (the first, if several are best),   reported: mean ± std of c_f(e*) over f
 
+last     the runs of "paper" again, each read at its last epoch: all graphs outside of the test fold train, no label chooses
+
 A run of protocol "paper" writes its curve c_f and chooses nothing. Test labels choose e* where a table is made of ten
 curves, and every such table says so.
 """
@@ -19,11 +21,14 @@ from gind.datasets import Dataset, Split
 from gind.experiments.data import DataOptions
 from gind.experiments.keys import ConfigError
 
-__all__ = ["CHOICES", "DIGITS", "best_epoch", "check_protocol", "parts_of"]
+__all__ = ["CHOICES", "DIGITS", "LAST", "best_epoch", "check_protocol", "parts_of"]
+
+LAST = "last"
 
 CHOICES = {
     "honest": "epoch chosen on validation",
     "nested": "epoch and settings chosen on validation, split by split",
+    LAST: "last epoch, nothing is chosen",
     "paper": "epoch chosen on the mean test curve, as the published code does",
 }
 """what chooses, in words, by protocol"""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gind.experiments.artefact import REPORT
-from gind.experiments.protocol import CHOICES, FOLDS, best_epoch
+from gind.experiments.protocol import CHOICES, FOLDS, LAST, best_epoch
 from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.choose import choose, chosen_how_often
 from gind.reports.read import Report, ReportError, Solved, Timing, read_report
@@ -101,6 +101,8 @@ class Row:
     """in the paper's protocol: how many different splits it needs"""
     chosen: str = ""
     """where settings were chosen split by split: which candidates, and how often"""
+    last: "Row | None" = None
+    """in the paper's protocol: the same runs, read at their last epoch"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
 
@@ -182,7 +184,8 @@ def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _row(reports: Sequence[Report], expected: int) -> Row:
+def _row(reports: Sequence[Report], expected: int, protocol: str = "") -> Row:
+    """Read by a protocol, that of the runs unless another is given."""
     # the sheet may list splits in any order; sums of floats depend on it
     reports = sorted(reports, key=lambda report: (report.cell.split, report.cell.seed))
     first = reports[0]
@@ -192,7 +195,8 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
             f"The reports of {first.cell.system} on {first.cell.dataset} have different metrics: {', '.join(metrics)}."
         )
     majority = [report.majority for report in reports if report.majority is not None]
-    tests, folds, about = _tests(reports)
+    protocol = protocol or first.cell.protocol
+    tests, folds, about = _tests(reports, protocol)
     validations = [report.validation for report in reports if report.validation is not None]
     return Row(
         dataset=first.cell.dataset,
@@ -219,16 +223,17 @@ def _row(reports: Sequence[Report], expected: int) -> Row:
         ),
         dirichlet=_mean([report.dirichlet for report in reports]),
         timing=first.timing,
-        protocol=first.cell.protocol,
+        protocol=protocol,
         folds=folds,
+        last=_row(reports, expected, LAST) if protocol == "paper" else None,
         notes=(*about, *_notes(reports)),
     )
 
 
-def _tests(reports: Sequence[Report]) -> tuple[list[float], int, tuple[str, ...]]:
-    """The test metric of each run; in the paper's protocol also the folds that it needs, and what to know about it."""
+def _tests(reports: Sequence[Report], protocol: str) -> tuple[list[float], int, tuple[str, ...]]:
+    """The test metric of each run; of curves also the folds that they need, and what to know about it."""
     first = reports[0]
-    if first.cell.protocol != "paper":
+    if protocol not in ("paper", LAST):
         return [report.test for report in reports], 0, ()
     lengths = sorted({len(report.curve) for report in reports})
     if len(lengths) > 1:
@@ -236,11 +241,11 @@ def _tests(reports: Sequence[Report]) -> tuple[list[float], int, tuple[str, ...]
             f"The curves of {first.cell.system} on {first.cell.dataset} have {lengths[0]} to {lengths[-1]} epochs, so "
             "they have no mean. Delete those of the wrong length and run the sheet again."
         )
-    epoch = best_epoch([report.curve for report in reports])
+    epoch = lengths[0] if protocol == LAST else best_epoch([report.curve for report in reports])
     folds = first.settings["data"].get("folds")
     folds = folds if isinstance(folds, int) else FOLDS
     there = len({report.cell.split for report in reports})
-    about = [f"{CHOICES['paper']} (epoch {epoch} of {lengths[0]})"]
+    about = [f"{CHOICES[protocol]} (epoch {epoch} of {lengths[0]})"]
     about += [f"{there} of {folds} folds {are(there)} there"] if there < folds else []
     return [report.curve[epoch - 1] for report in reports], folds, tuple(about)
 

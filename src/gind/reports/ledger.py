@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gind.experiments.items import ITEMS, read_item, sheets
-from gind.experiments.protocol import CHOICES
+from gind.experiments.protocol import CHOICES, LAST
 from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.collect import Collection, Row, collect
 from gind.reports.paper import Paper, PaperTable, PaperValue
@@ -157,14 +157,14 @@ class Item:
         there = [place for place in self.places if not place.ours]
         printed = {self.systems[row]: row for row in table.rows if row in self.systems}
         order = [*printed, *(place.model for place in there)]
-        systems = {place.system: place for place in sorted(there, key=lambda place: order.index(place.model))}
+        there.sort(key=lambda place: order.index(place.model))
         return {
-            name if one.protocol == "honest" else f"{_without(name, one.protocol)}, {CHOICES[one.protocol]}": {
+            _other(one): {
                 dataset: (place, table.value(printed.get(one.model, ""), dataset) if place or not one.variant else None)
                 for dataset in _datasets(there, table)
-                for place in (_find(there, system=name, dataset=dataset),)
+                for place in (_find(there, system=one.system, protocol=one.protocol, dataset=dataset),)
             }
-            for name, one in systems.items()
+            for one in {(place.system, place.protocol): place for place in there}.values()
         }
 
 
@@ -187,16 +187,20 @@ def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None
     collection = collect(sheet, results, empty=True)
     remarks = read_remarks(sheets() / f"{name}.toml", sheet) if own else Remarks()
     printed = {model: row for row, model in paper.systems.items()} | {PUBLISHED: "GIND"}
-    places = tuple(
-        _place(system, cells, collection, printed)
-        for (_, system), cells in collection.places.items()
+    expected = sheet.expected
+    places = (
+        _place(system, cells, collection, printed, expected[dataset, system])
+        for (dataset, system), cells in collection.places.items()
         # a candidate that has a name of its own is no row, it is in that of the choice
         if not (cells[0].choose and cells[0].variant and system == cells[0].system)
     )
-    return Item(name, ITEMS[name], sheet.title, collection, tables, places, remarks, dict(paper.systems))
+    both = tuple(reading for place in places for reading in (place, *_last(place)))
+    return Item(name, ITEMS[name], sheet.title, collection, tables, both, remarks, dict(paper.systems))
 
 
-def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: dict[str, str]) -> Place:
+def _place(
+    system: str, cells: Sequence[Cell], collection: Collection, printed: dict[str, str], expected: int
+) -> Place:
     first = cells[0]
     gone = [cell.split for cell in cells if cell in collection.missing]
     return Place(
@@ -205,15 +209,26 @@ def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: 
         variant=system.partition("+")[2],
         printed=first.row or printed.get(first.model, ""),
         row=collection.row(first.dataset, system),
-        expected=collection.sheet.expected[first.dataset, system],
+        expected=expected,
         missing=tuple(dict.fromkeys(sorted(gone))),
         protocol=NESTED if system == first.chosen else first.protocol,
     )
 
 
-def _without(system: str, protocol: str) -> str:
-    """A system without a variant that is named as its protocol, which is said in words."""
-    return system.removesuffix(f"+{protocol}")
+def _last(place: Place) -> tuple[Place, ...]:
+    """The same runs at their last epoch, where test labels choose another."""
+    if place.protocol != "paper":
+        return ()
+    row = None if place.row is None else place.row.last
+    return (dataclasses.replace(place, row=row, protocol=LAST),)
+
+
+def _other(place: Place) -> str:
+    """What a system is called that is not GIND; a variant that is named as its protocol is said in words."""
+    if place.protocol == "honest":
+        return place.system
+    named = NESTED if place.protocol == NESTED else "paper"
+    return f"{place.system.removesuffix(f'+{named}')}, {CHOICES[place.protocol]}"
 
 
 def _datasets(places: Sequence[Place], table: PaperTable) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gind.experiments.protocol import CHOICES
+from gind.experiments.protocol import CHOICES, LAST
 from gind.experiments.sheet import NESTED
 from gind.reports.collect import Row
 from gind.reports.curves import Curve, levels, series
@@ -38,6 +38,9 @@ are tested in others, those of the published one by its authors.""",
 Epoch and settings chosen on validation: that tenth also chooses, fold by fold, among the candidates in \
 experiments/graphs.toml. Nothing of a test fold has a part in what is chosen for it but the list, which is around the \
 settings above.""",
+    LAST: """\
+Last epoch: all graphs outside of the test fold train, for as many epochs as the settings say, and the weights are those \
+of the last. Nothing chooses: these are the runs of the next line, read at an epoch that no label knows.""",
     "paper": """\
 As the published code does, after Xu et al. (2019), while the paper speaks of LIB-SVM: all graphs outside of the test \
 fold train, each fold is tested after every epoch, and all folds are read at the one epoch whose mean test accuracy is \
@@ -210,7 +213,7 @@ def convergence(item: Item) -> list[str]:
     rows = []
     for place in item.ours:
         solved = None if place.row is None else place.row.convergence
-        if solved is not None:
+        if solved is not None and place.protocol != LAST:  # the weights are those of the line before
             asked = solved.tolerance > 0
             rows.append(
                 [

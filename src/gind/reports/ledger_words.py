@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from gind.experiments.protocol import CHOICES
+from gind.experiments.protocol import CHOICES, LAST
 from gind.reports.compare import FAR
 from gind.reports.ledger import CERTIFIED, FLOOR, Entry, Item, Place
 from gind.reports.paper import PaperTable
@@ -79,8 +79,11 @@ def curve_remarks(item: Item) -> list[str]:
 
 
 def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
-    """The places that differ from the paper by more than 2 points, with the difference."""
-    for entry in entries:
+    """The places that differ from the paper by more than 2 points, with the difference.
+
+    Not at the last epoch: that the paper's numbers are of a better one is said with the protocols.
+    """
+    for entry in (entry for entry in entries if entry.protocol != LAST):
         for place in (entry.published, entry.certified):
             difference = entry.difference(place)
             if place is not None and difference is not None and abs(difference) > FAR:
@@ -91,7 +94,7 @@ def missing(item: Item) -> list[str]:
     """Which runs are missing: of GIND by name and split, of the others by number."""
     groups: dict[tuple[str, str], list[str]] = {}
     for place in item.ours:
-        if place.missing:
+        if place.missing and place.protocol != LAST:  # the runs of another line
             name = side(place) if place.number is None else SIDES[place.model == CERTIFIED]
             which = "all splits" if place.row is None else f"splits {ranges(place.missing)}"
             if place.row is not None and {one.split for one in place.row.singles} & set(place.missing):
