@@ -7,7 +7,7 @@ paper    that of Xu et al. (2019), which the published code follows: all graphs 
 
              e* = argmax_e mean_f c_f(e)  (the first, if several are best),   reported: mean ± std of c_f(e*) over f
 
-last     the runs of "paper" again, each read at its last epoch: all graphs outside of the test fold train, no label chooses
+last     the runs of "paper" again, each read at its last epoch, which no label chooses
 
 A run of protocol "paper" writes its curve c_f and chooses nothing. Test labels choose e* where a table is made of ten
 curves, and every such table says so.

@@ -39,8 +39,8 @@ Epoch and settings chosen on validation: that tenth also chooses, fold by fold, 
 experiments/graphs.toml. Nothing of a test fold has a part in what is chosen for it but the list, which is around the \
 settings above.""",
     LAST: """\
-Last epoch: all graphs outside of the test fold train, for as many epochs as the settings say, and the weights are those \
-of the last. Nothing chooses: these are the runs of the next line, read at an epoch that no label knows.""",
+Last epoch: all graphs outside of the test fold train, for as many epochs as the settings say, and the weights are \
+those of the last. Nothing chooses: these are the runs of the next line, read at an epoch that no label knows.""",
     "paper": """\
 As the published code does, after Xu et al. (2019), while the paper speaks of LIB-SVM: all graphs outside of the test \
 fold train, each fold is tested after every epoch, and all folds are read at the one epoch whose mean test accuracy is \
