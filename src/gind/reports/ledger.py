@@ -198,9 +198,7 @@ def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None
     return Item(name, ITEMS[name], sheet.title, collection, tables, both, remarks, dict(paper.systems))
 
 
-def _place(
-    system: str, cells: Sequence[Cell], collection: Collection, printed: dict[str, str], expected: int
-) -> Place:
+def _place(system: str, cells: Sequence[Cell], collection: Collection, printed: dict[str, str], expected: int) -> Place:
     first = cells[0]
     gone = [cell.split for cell in cells if cell in collection.missing]
     return Place(
