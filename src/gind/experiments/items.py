@@ -28,6 +28,7 @@ ITEMS: Mapping[str, str] = MappingProxyType(
         "nonlinearity": "Table 7",
         "backprop-steps": "Figure 3",
         "oversmoothing": "",
+        "solved": "",
     }
 )
 """Name → number in the paper, in its order; what it does not have is without one."""

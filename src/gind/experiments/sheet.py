@@ -68,8 +68,8 @@ class Cell:
 
     @property
     def names(self) -> frozenset[str]:
-        """What selects it: its model, its system, and the choice that it is a candidate of."""
-        return frozenset({self.model, self.system, self.chosen} - {""})
+        """What selects it: its model, its system (MODEL+ for that without a variant), and its choice, if it has one."""
+        return frozenset({self.model, f"{self.model}+{self.variant}", self.chosen} - {""})
 
     @property
     def place(self) -> Path:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
+from gind.reports.ledger_rows import rows_table
 from gind.reports.ledger_spread import paired, seeds
 from gind.reports.ledger_summary import summary
 from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
@@ -87,6 +88,8 @@ def item_section(item: Item, figures: Mapping[str, str], narrow: bool = False) -
             lines += [*paired(item, printed), *seeds(item), *others(item, printed), *ahead(item, printed)]
     if item.name in CURVES and item.places:
         lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
+    elif not item.tables and item.ours:
+        lines += rows_table(item)
     return lines + mismatches(item) + convergence(item) + splits(item, narrow) + missing(item)
 
 

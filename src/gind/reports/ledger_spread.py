@@ -7,7 +7,7 @@ from gind.reports.ledger_words import SIDES, side
 from gind.reports.paper import PaperTable
 from gind.text import table
 
-__all__ = ["paired", "seeds"]
+__all__ = ["difference", "paired", "seeds"]
 
 _PAIRED = """\
 Points between rows, split by split: the mean, ± its standard error. The splits share nodes, so the errors are too \
@@ -34,7 +34,7 @@ def paired(item: Item, printed: PaperTable) -> list[str]:
 
 def _apart(first: Entry, second: Entry) -> list[str]:
     pairs = ((first.published, second.published), (first.certified, second.certified))
-    return [_difference(_runs(before), _runs(after)) for before, after in pairs]
+    return [difference(before, after) for before, after in pairs]
 
 
 def _runs(place: Place | None) -> dict[tuple[int, int], float]:
@@ -44,7 +44,9 @@ def _runs(place: Place | None) -> dict[tuple[int, int], float]:
     return {(one.split, one.seed): one.test for one in place.row.singles}
 
 
-def _difference(before: dict[tuple[int, int], float], after: dict[tuple[int, int], float]) -> str:
+def difference(first: Place | None, second: Place | None) -> str:
+    """Points from the first to the second, run by run: mean and its standard error; nothing if a run has no pair."""
+    before, after = _runs(first), _runs(second)
     if before.keys() != after.keys() or not before:
         return ""
     apart = [after[run] - before[run] for run in before]
