@@ -1,10 +1,9 @@
-"""GAT (Veličković et al., 2018), on PyG's `GATConv`."""
+"""GAT (Veličković et al., 2018), on PyG's `GATConv` with our sums over neighbors."""
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv
 
+from gind.baselines.attention import Attention, with_loops
 from gind.baselines.propagate import neighbors
 from gind.features import dropout, project
 
@@ -37,8 +36,8 @@ class GAT(nn.Module):
             )
         self.dropout, self.undirected = dropout, undirected
         widths = [in_channels, *[hidden_channels * heads] * (num_layers - 1)]
-        convs = [GATConv(width, hidden_channels, heads, dropout=dropout) for width in widths[:-1]]
-        convs.append(GATConv(widths[-1], out_channels, out_heads, concat=False, dropout=dropout))
+        convs = [Attention(width, hidden_channels, heads, dropout=dropout) for width in widths[:-1]]
+        convs.append(Attention(widths[-1], out_channels, out_heads, concat=False, dropout=dropout))
         self.convs = nn.ModuleList(convs)
         # the first linear map is done by `project`, which takes sparse features
         self.first = convs[0].lin
@@ -49,7 +48,7 @@ class GAT(nn.Module):
     ) -> Tensor:
         """Scores (nodes, out_channels)."""
         graph = neighbors(x, edge_index, edge_weight, batch, undirected=self.undirected)
-        edges = graph.keep("edges", lambda: torch.stack([graph.tail, graph.head]))
+        edges = graph.keep(with_loops, lambda: with_loops(graph))
         hidden = project(x, self.first.weight, dropout=self.dropout, training=self.training)
         for number, conv in enumerate(self.convs):
             if number:

@@ -69,16 +69,22 @@ def hint(y, out, row, first, last):
         prefetch(out, row, c)
 
 
-def compile_as(name: str, function: Any, *, parallel: bool) -> Kernel:
-    """Serial code for small problems: it compiles faster and never waits for other threads."""
+def compile_as(name: str, function: Any, *, parallel: bool, reorder: bool = False) -> Kernel:
+    """Serial code for small problems: it compiles faster and never waits for other threads.
+
+    `reorder`: sums may be taken in any order, so that inner products are vectorized; their last bits may then depend
+    on whether the code is parallel.
+    """
     function.__qualname__ = name
-    compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")(function)
+    fastmath = FASTMATH | {"reassoc"} if reorder else FASTMATH
+    compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")(function)
     return compiled
 
 
-def compile_kernel(function: Any, parallel: bool, name: str) -> Kernel:
+def compile_kernel(function: Any, parallel: bool, name: str, *, reorder: bool = False) -> Kernel:
     """`compile_as` a name of its own for serial code, for parallel code, and for each version of what it may call."""
-    return compile_as(f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}", function, parallel=parallel)
+    own = f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}"
+    return compile_as(own, function, parallel=parallel, reorder=reorder)
 
 
 @functools.cache
