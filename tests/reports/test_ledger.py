@@ -144,7 +144,7 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     assert lines[0] == (
         "The published procedure is within one standard deviation of the paper on 1 of 2 datasets (2 more are not "
         "complete); the certified equilibrium is at or above the paper on 1 of 2 datasets (2 more are not complete)"
-        ": 0 of 1 with the paper's layer, 1 of 1 with another."
+        ": 0 of 1 with the paper's layer, 1 of 1 with another. Below it by more than that deviation it is nowhere."
     )
     assert "| texas | 86.22 ± 5.19 | 81.02 | -5.20 | no | 86.22 | +0.00 | yes | own ends, 2 layers |" in lines
     assert "| wisconsin | 88.04 ± 3.97 | 99.00 (1/2) |  |  | 99.00 (1/2) |  |  | the paper's |" in lines
@@ -157,7 +157,17 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
         write_report(tmp_path, cell, sheet="ppi", test=test)
     lines = summary([item_of("ppi", tmp_path, *ppi)])
     assert "| ppi | 98.4 | 99.00 | +0.60 |  | 98.36 | -0.04 | yes | the paper's |" in lines
-    assert "on 0 of 0 datasets; the certified equilibrium is at or above the paper on 1 of 1 dataset." in lines[0]
+    assert lines[0].endswith(
+        "on 0 of 0 datasets; the certified equilibrium is at or above the paper on 1 of 1 dataset."
+    )
+
+
+@pytest.mark.parametrize(("test", "where"), [(0.8104, "nowhere"), (0.8102, "on texas"), (0.999, "nowhere")])
+def test_far_below_is_more_than_one_deviation_below(test: float, where: str, tmp_path: Path) -> None:
+    cell = Cell("texas", "gind", 0)
+    write_report(tmp_path, cell, sheet="heterophilic", test=test)  # the paper has 86.22 ± 5.19
+    (line, *_) = summary([item_of("heterophilic", tmp_path, cell)])
+    assert line.endswith(f"Below it by more than that deviation it is {where}.")
 
 
 def test_reports_are_counted_once(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def summary(items: Sequence[Item]) -> list[str]:
     entries = list(_entries(items))
     if not entries:
         return []
-    near, high = [_near(entry, items) for entry in entries], [_high(entry) for entry in entries]
+    near, high = [_near(entry, entry.published, items) for entry in entries], [_high(entry) for entry in entries]
     layers = [_layer(entry.certified) for entry in entries]
     rows = [
         [
@@ -32,7 +32,7 @@ def summary(items: Sequence[Item]) -> list[str]:
     titles = ["dataset", "paper", "published", "Δ", "within ±", "certified", "Δ", "at or above", "its layer"]
     return [
         f"The published procedure is within one standard deviation of the paper on {published}; the certified "
-        f"equilibrium is at or above the paper on {certified}{_by_layer(layers, high)}.",
+        f"equilibrium is at or above the paper on {certified}{_by_layer(layers, high)}.{_far_below(entries, items)}",
         "",
         *table(titles, rows),
         "",
@@ -87,9 +87,18 @@ def _entries(items: Sequence[Item]) -> Iterator[Entry]:
                 )
 
 
-def _near(entry: Entry, items: Sequence[Item]) -> bool | None:
-    """Of the published procedure; None where runs are missing or nothing says how far is near."""
-    apart, deviation = _difference(entry, entry.published), _deviation(entry, items)
+def _far_below(entries: Sequence[Entry], items: Sequence[Item]) -> str:
+    """Where the certified equilibrium is below the paper by more than a standard deviation."""
+    verdicts = {entry.dataset: (_near(entry, entry.certified, items), _high(entry)) for entry in entries}
+    known = {dataset: near or high for dataset, (near, high) in verdicts.items() if near is not None}
+    far = [dataset for dataset, fine in known.items() if not fine]
+    where = f"on {', '.join(far)}" if far else "nowhere"
+    return f" Below it by more than that deviation it is {where}." if known else ""
+
+
+def _near(entry: Entry, place: Place | None, items: Sequence[Item]) -> bool | None:
+    """Within one standard deviation; None where runs are missing or nothing says how far is near."""
+    apart, deviation = _difference(entry, place), _deviation(entry, items)
     return None if apart is None or deviation is None else abs(apart) <= deviation
 
 
