@@ -144,7 +144,8 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     assert lines[0] == (
         "The published procedure is within one standard deviation of the paper on 1 of 2 datasets (2 more are not "
         "complete); the certified equilibrium is at or above the paper on 1 of 2 datasets (2 more are not complete)"
-        ": 0 of 1 with the paper's layer, 1 of 1 with another. Below it by more than that deviation it is nowhere."
+        ": 0 of 1 with the paper's layer, 1 of 1 with another. It is more than that deviation below on none of 2 "
+        "datasets."
     )
     assert "| texas | 86.22 ± 5.19 | 81.02 | -5.20 | no | 86.22 | +0.00 | yes | own ends, 2 layers |" in lines
     assert "| wisconsin | 88.04 ± 3.97 | 99.00 (1/2) |  |  | 99.00 (1/2) |  |  | the paper's |" in lines
@@ -162,12 +163,12 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("test", "where"), [(0.8104, "nowhere"), (0.8102, "on texas"), (0.999, "nowhere")])
+@pytest.mark.parametrize(("test", "where"), [(0.8104, "none"), (0.8102, "texas,"), (0.999, "none")])
 def test_far_below_is_more_than_one_deviation_below(test: float, where: str, tmp_path: Path) -> None:
     cell = Cell("texas", "gind", 0)
     write_report(tmp_path, cell, sheet="heterophilic", test=test)  # the paper has 86.22 ± 5.19
     (line, *_) = summary([item_of("heterophilic", tmp_path, cell)])
-    assert line.endswith(f"Below it by more than that deviation it is {where}.")
+    assert line.endswith(f" It is more than that deviation below on {where} of 1 dataset.")
 
 
 def test_reports_are_counted_once(tmp_path: Path) -> None:

@@ -132,6 +132,18 @@ def test_the_same_runs_are_read_at_their_last_epoch_too(tmp_path: Path) -> None:
     assert item.done == item.total == 20
 
 
+def test_who_is_ahead_is_said_of_one_reading(tmp_path: Path) -> None:
+    gin = cells("gin")
+    write_curves(tmp_path, cells(), CURVES / 2)
+    write_curves(tmp_path, gin)
+    item = open_item("graphs", tmp_path, load_paper(), Sheet("graphs", "Graphs", (*cells(), *gin)))
+    page = item_page(item, {})
+    (ahead,) = page.split("Other systems above the published GIND")[1:]
+    assert [line for line in ahead.splitlines() if line.startswith("- mutag: gin")] == [
+        f"- mutag: gin+paper {oracle(CURVES)[1]:.2f}"
+    ]
+
+
 def test_the_last_epoch_of_missing_runs_is_missing(tmp_path: Path) -> None:
     write_curves(tmp_path, cells()[:3])
     page = item_page(open_item("graphs", tmp_path, load_paper(), Sheet("graphs", "Graphs", tuple(cells()))), {})

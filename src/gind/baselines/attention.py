@@ -1,6 +1,7 @@
-"""PyG's attention layer, with sums over neighbors that store nothing of the size of edges times channels.
+"""PyG's attention layer, with sums over neighbors in one operator.
 
-`attend` is a torch operator: plain PyTorch is its definition and serves every device, numba takes over on the CPU.
+Plain PyTorch is its definition and serves every device. On the CPU numba takes over, which stores nothing of the size
+of edges times channels.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ def attend(crow: Tensor, source: Tensor, alpha: Tensor, x: Tensor) -> Tensor:
     """(n, heads, h): Σ_e α_e,k x_source(e),k over the edges e that end at a node, for each head k.
 
     Edges are sorted by where they end, at node i those from crow[i] to crow[i + 1]; α is (edges, heads), x
-    (n, heads, h). Differentiable in α and x, once. Numbers of less than 32 bits are summed in float32.
+    (n, heads, h). Differentiable in α and x, once and in reverse. Numbers of less than 32 bits are summed in float32.
     """
     dtype = torch.promote_types(alpha.dtype, x.dtype)
     inputs = [tensor.to(torch.promote_types(dtype, torch.float32)).contiguous() for tensor in (alpha, x)]

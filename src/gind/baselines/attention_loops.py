@@ -48,7 +48,7 @@ def attend_backward(parallel: bool) -> Kernel:
                     there, collected = x[source[e]], grad_x[source[e]]
                     for k in range(first, last):
                         value = alpha[e, k]
-                        total = value * 0
+                        total = x.dtype.type(0)
                         for c in range(channels):  # a loop of its own: beside a store it would not be vectorized
                             total += here[k, c] * there[k, c]
                         for c in range(channels):

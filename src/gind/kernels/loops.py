@@ -18,7 +18,7 @@ from numba import njit, prange
 from gind.kernels import prefetch as prefetching
 from gind.kernels import scalar
 from gind.kernels.prefetch import prefetch
-from gind.kernels.scalar import FASTMATH, chord, curvature, primitive, sigma, slope
+from gind.kernels.scalar import FASTMATH, REORDER, chord, curvature, primitive, sigma, slope
 from gind.kernels.untyped import config
 
 __all__ = [
@@ -72,18 +72,17 @@ def hint(y, out, row, first, last):
 def compile_as(name: str, function: Any, *, parallel: bool, reorder: bool = False) -> Kernel:
     """Serial code for small problems: it compiles faster and never waits for other threads.
 
-    `reorder`: sums may be taken in any order, so that inner products are vectorized; their last bits may then depend
-    on whether the code is parallel.
+    `reorder`: sums may be taken in any order, so that inner products are vectorized.
     """
     function.__qualname__ = name
-    fastmath = FASTMATH | {"reassoc"} if reorder else FASTMATH
+    fastmath = REORDER if reorder else FASTMATH
     compiled: Kernel = njit(parallel=parallel, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")(function)
     return compiled
 
 
 def compile_kernel(function: Any, parallel: bool, name: str, *, reorder: bool = False) -> Kernel:
     """`compile_as` a name of its own for serial code, for parallel code, and for each version of what it may call."""
-    own = f"{name}_{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}"
+    own = f"{name}_{'reorder_' if reorder else ''}{'parallel' if parallel else 'serial'}_{_CHECKSUM:08x}"
     return compile_as(own, function, parallel=parallel, reorder=reorder)
 
 

@@ -13,11 +13,12 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-__all__ = ["FASTMATH", "chord", "curvature", "primitive", "sigma", "slope"]
+__all__ = ["FASTMATH", "REORDER", "chord", "curvature", "primitive", "sigma", "slope"]
 
 # fused multiply-add, but nothing that reorders (results must not depend on how a loop was cut into vectors) and
 # nothing that forgets NaN and infinity (a solve must see them)
 FASTMATH = {"contract", "nsz"}
+REORDER = FASTMATH | {"reassoc"}  # for inner products, whose last bits may depend on vectors
 
 f32 = np.float32
 # tanh x ≈ x P(s)/Q(s), s = x², a minimax fit on |x| ≤ 9, Q with leading coefficient 1. Beyond, s stays at 81, and the

@@ -194,7 +194,7 @@ def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None
         # a candidate that has a name of its own is no row, it is in that of the choice
         if not (cells[0].choose and cells[0].variant and system == cells[0].system)
     )
-    both = tuple(reading for place in places for reading in (place, *_last(place)))
+    both = tuple(reading for place in places for reading in (*_last(place), place))
     return Item(name, ITEMS[name], sheet.title, collection, tables, both, remarks, dict(paper.systems))
 
 

@@ -2,6 +2,7 @@
 
 import statistics
 
+from gind.experiments.protocol import LAST
 from gind.reports.ledger import Entry, Item, Place
 from gind.reports.ledger_words import SIDES, side
 from gind.reports.paper import PaperTable
@@ -56,7 +57,7 @@ def difference(first: Place | None, second: Place | None) -> str:
 
 def seeds(item: Item) -> list[str]:
     """Of every system with several seeds on the same splits, and all its runs."""
-    found = [(place, _by_seed(place)) for place in item.places]
+    found = [(place, _by_seed(place)) for place in item.places if place.protocol != LAST]  # the runs of another line
     several = [(place, means) for place, means in found if len(means) > 1]
     if not several:
         return []

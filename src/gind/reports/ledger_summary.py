@@ -42,8 +42,8 @@ def summary(items: Sequence[Item]) -> list[str]:
 
 
 _FOOTNOTES = (
-    "- \\* the epoch is chosen on the mean test curve over the folds, as the published code does; epochs chosen on "
-    "validation are below.",
+    "- \\* the epoch is chosen on the mean test curve over the folds, as the published code does, in these counts too; "
+    "epochs chosen on validation are below.",
     "- The standard deviation is the paper's, over its splits or folds: how far parts of a dataset differ, which is "
     "more than another seed does to a mean. Where a table of the paper has none, it is that of another table with the "
     "same number.",
@@ -92,8 +92,8 @@ def _far_below(entries: Sequence[Entry], items: Sequence[Item]) -> str:
     verdicts = {entry.dataset: (_near(entry, entry.certified, items), _high(entry)) for entry in entries}
     known = {dataset: near or high for dataset, (near, high) in verdicts.items() if near is not None}
     far = [dataset for dataset, fine in known.items() if not fine]
-    where = f"on {', '.join(far)}" if far else "nowhere"
-    return f" Below it by more than that deviation it is {where}." if known else ""
+    where = f"{', '.join(far)}," if far else "none"
+    return f" It is more than that deviation below on {where} of {plural(len(known), 'dataset')}." if known else ""
 
 
 def _near(entry: Entry, place: Place | None, items: Sequence[Item]) -> bool | None:

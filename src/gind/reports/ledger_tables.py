@@ -40,7 +40,8 @@ experiments/graphs.toml. Nothing of a test fold has a part in what is chosen for
 settings above.""",
     LAST: """\
 Last epoch: all graphs outside of the test fold train, for as many epochs as the settings say, and the weights are \
-those of the last. Nothing chooses: these are the runs of the next line, read at an epoch that no label knows.""",
+those of the last. Nothing chooses the epoch: these are the runs of the next line, read where their schedule ends; the \
+number of epochs is one of the settings above. What is far from the paper is not listed of these lines.""",
     "paper": """\
 As the published code does, after Xu et al. (2019), while the paper speaks of LIB-SVM: all graphs outside of the test \
 fold train, each fold is tested after every epoch, and all folds are read at the one epoch whose mean test accuracy is \

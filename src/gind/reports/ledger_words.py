@@ -30,6 +30,8 @@ def ahead(item: Item, table: PaperTable) -> list[str]:
     above: dict[str, list[str]] = {name: [] for name in reversed(SIDES)}
     below = []
     for (dataset, protocol), entry in first.items():
+        if protocol == LAST:  # the runs of another line
+            continue
         there = [place for place in item.places if (place.dataset, place.protocol) == (dataset, protocol)]
         means = {place.system: place.mean for place in there if not place.ours}
         others = sorted(((mean, name) for name, mean in means.items() if mean is not None), reverse=True)
