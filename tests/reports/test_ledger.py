@@ -163,6 +163,19 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     )
 
 
+def test_what_the_published_settings_give_when_solved_stands_beside(tmp_path: Path) -> None:
+    certified, solved = Cell("texas", "gind", 0), Cell("texas", "gind-published", 0, variant="solved", row="solved")
+    write_report(tmp_path, certified, sheet="heterophilic", test=0.8)
+    write_report(tmp_path, solved, sheet="solved", test=0.85)
+    wisconsin = Cell("wisconsin", "gind", 0)
+    items = [item_of("heterophilic", tmp_path, certified, wisconsin), item_of("solved", tmp_path, solved)]
+    lines = summary(items)
+    assert "| texas | 86.22 ± 5.19 |  |  |  | 80.00 | -6.22 | no | the paper's | 85.00 | -1.22 |" in lines
+    assert "| wisconsin | 88.04 ± 3.97 |  |  |  | missing |  |  |  |  |  |" in lines
+    assert any(line.startswith("- Solved: ") for line in lines)
+    assert not any("Solved" in line or "| solved" in line for line in summary(items[:1]))
+
+
 @pytest.mark.parametrize(("test", "where"), [(0.8104, "none"), (0.8102, "texas,"), (0.999, "none")])
 def test_far_below_is_more_than_one_deviation_below(test: float, where: str, tmp_path: Path) -> None:
     cell = Cell("texas", "gind", 0)

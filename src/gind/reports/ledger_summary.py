@@ -18,18 +18,21 @@ def summary(items: Sequence[Item]) -> list[str]:
         return []
     near, high = [_near(entry, entry.published, items) for entry in entries], [_high(entry) for entry in entries]
     layers = [_layer(entry.certified) for entry in entries]
+    solved = {place.dataset: place for item in items for place in item.ours if place.printed == _SOLVED}
     rows = [
         [
             f"{entry.dataset} \\*" if entry.protocol == "paper" else entry.dataset,
             as_printed(entry.paper),
             *(value(entry.published), points(entry, entry.published), _WORDS[is_near]),
             *(value(entry.certified), points(entry, entry.certified), _WORDS[is_high], layer),
+            *((value(solved.get(entry.dataset)), points(entry, solved.get(entry.dataset))) if solved else ()),
         ]
         for entry, is_near, is_high, layer in zip(entries, near, high, layers, strict=True)
     ]
     published = _count(near, [entry.difference(entry.published) for entry in entries])
     certified = _count(high, [entry.difference(entry.certified) for entry in entries])
     titles = ["dataset", "paper", "published", "Δ", "within ±", "certified", "Δ", "at or above", "its layer"]
+    titles += [_SOLVED, "Δ"] if solved else []
     return [
         f"The published procedure is within one standard deviation of the paper on {published}; the certified "
         f"equilibrium is at or above the paper on {certified}{_by_layer(layers, high)}.{_far_below(entries, items)}",
@@ -37,6 +40,7 @@ def summary(items: Sequence[Item]) -> list[str]:
         *table(titles, rows),
         "",
         *_FOOTNOTES,
+        *([_SOLVED_NOTE] if solved else []),
         "",
     ]
 
@@ -53,6 +57,10 @@ _FOOTNOTES = (
     "- What differs from the paper in other ways stands with each table.",
 )
 _PAPERS = "the paper's"
+_SOLVED = "solved"
+_SOLVED_NOTE = """\
+- Solved: the published settings with the equilibrium of the paper's layer reached, certified too. No setting was \
+chosen for it; the last section has it beside runs of the published procedure with the same seeds."""
 
 
 def _layer(place: Place | None) -> str:
