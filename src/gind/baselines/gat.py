@@ -14,8 +14,8 @@ class GAT(nn.Module):
     """h_i = Σ_j α_ij W h_j over the neighbors j of i and i itself, α_i = softmax_j LeakyReLU(aᵀ[W h_i ‖ W h_j]).
 
     Hidden layers have `heads` such sums of `hidden_channels` each, side by side, then ELU; the last has the mean of
-    `out_heads`. Dropout before each layer and on α. Weights of edges are not used. Gradients are
-    of first order and in reverse, as those of the diffusion layers are: `torch.func.jvp` does not see through the sums.
+    `out_heads`. Dropout before each layer and on α. Weights of edges are not used. Gradients are of first order
+    and in reverse, as those of the diffusion layers are: `torch.func.jvp` does not see through the sums.
     """
 
     def __init__(

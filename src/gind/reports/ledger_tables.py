@@ -214,7 +214,7 @@ def convergence(item: Item) -> list[str]:
     rows = []
     for place in item.ours:
         solved = None if place.row is None else place.row.convergence
-        if solved is not None and place.protocol != LAST:  # the weights are those of the line before
+        if solved is not None and place.protocol != LAST:  # the runs of another line
             asked = solved.tolerance > 0
             rows.append(
                 [
