@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli_cases import command, write_molecules
 
-from gind.experiments.items import ITEMS, find_item
+from gind.experiments.items import ITEMS, WITHOUT_RUNS, find_item
 
 
 def test_it_lists_the_items(tmp_path: Path) -> None:
@@ -55,8 +55,9 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert message in outcome.stderr, outcome.stderr
 
 
-def test_nothing_has_to_be_run_for_a_function() -> None:
-    for line in ("reproduce activation", "reproduce activation --quick"):
+@pytest.mark.parametrize("name", WITHOUT_RUNS)
+def test_nothing_has_to_be_run_for_some_items(name: str) -> None:
+    for line in (f"reproduce {name}", f"reproduce {name} --quick"):
         outcome = command(line)
         assert outcome.code == 0
-        assert outcome.stdout.splitlines() == ["There is nothing to run: gind report activation draws it."]
+        assert outcome.stdout.splitlines() == [f"There is nothing to run: gind report {name} shows it."]

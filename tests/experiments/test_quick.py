@@ -3,13 +3,13 @@
 import pytest
 
 from gind.datasets import find
-from gind.experiments.items import ITEMS, read_item
+from gind.experiments.items import ITEMS, WITHOUT_RUNS, read_item
 from gind.experiments.quick import shrink
 from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.spec import make_spec
 
 
-@pytest.mark.parametrize("name", sorted(set(ITEMS) - {"activation"}))
+@pytest.mark.parametrize("name", sorted(set(ITEMS) - set(WITHOUT_RUNS)))
 def test_a_small_sheet_needs_no_files_and_has_both_profiles(name: str) -> None:
     sheet = read_item(name)
     assert sheet is not None

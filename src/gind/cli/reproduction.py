@@ -15,7 +15,7 @@ from gind.cli import comparison, screens
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
 from gind.experiments.grid import Finished, run_grid
-from gind.experiments.items import ITEMS, find_item, progress, read_item
+from gind.experiments.items import ITEMS, WITHOUT_RUNS, find_item, progress, read_item
 from gind.experiments.quick import shrink
 from gind.experiments.sheet import Sheet, parse_splits, read_sheet
 from gind.experiments.turns import run_in_turns
@@ -46,8 +46,8 @@ class ReproduceRequest:
     def run(self, console: Console) -> bool:
         """Run an item or a sheet, or everything in small; whether no cell failed. Without an item, list them."""
         self._check_selection()
-        if self.item == "activation":
-            console.print("There is nothing to run: gind report activation draws it.", highlight=False)
+        if self.item in WITHOUT_RUNS:
+            console.print(f"There is nothing to run: gind report {self.item} shows it.", highlight=False)
             return True
         if self.quick:
             return self._quick(console)
@@ -127,7 +127,7 @@ class ReportRequest:
         if self.item is not None and self.item not in ITEMS:
             self._sheet(console, find_item(self.item))
             return
-        if self.item != "activation" and not any(self.results.glob(f"*/*/*/*/{REPORT}")):
+        if self.item not in WITHOUT_RUNS and not any(self.results.glob(f"*/*/*/*/{REPORT}")):
             raise ConfigError(f"There is no report in {self.results}. Run gind reproduce ITEM first, or see --results.")
         paper = load_paper()
         items = open_ledger(self.results, paper) if self.item is None else (open_item(self.item, self.results, paper),)
@@ -165,7 +165,7 @@ def _list(console: Console, results: Path) -> None:
         sheet = read_item(name)
         done, total = (progress(sheet, results), len(sheet.cells)) if sheet is not None else (0, 0)
         color = "green" if done == total else "yellow" if done else "dim"
-        about = "nothing to run: gind report draws it" if sheet is None else sheet.title
+        about = "nothing to run: gind report shows it" if sheet is None else sheet.title
         table.add_row(f"[bold]{name}", label or "ours", f"[{color}]{done}/{total}", escape(about))
     console.print(table, highlight=False)
     console.print("Runs that are there, of all. Run what is missing: gind reproduce ITEM", highlight=False)

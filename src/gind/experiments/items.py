@@ -1,4 +1,4 @@
-"""Items of the paper by name: each table and figure has a sheet of the same name.
+"""Items of the paper by name: each table and figure that needs runs has a sheet of the same name.
 
 The sheets lie in `experiments/` of a checkout, where they are edited; a wheel has them as `gind/experiments/sheets`.
 """
@@ -12,7 +12,7 @@ from gind.datasets.table import nearest
 from gind.experiments.keys import ConfigError
 from gind.experiments.sheet import Sheet, read_sheet
 
-__all__ = ["ITEMS", "find_item", "progress", "read_item", "sheets"]
+__all__ = ["ITEMS", "WITHOUT_RUNS", "find_item", "progress", "read_item", "sheets"]
 
 ITEMS: Mapping[str, str] = MappingProxyType(
     {
@@ -27,11 +27,16 @@ ITEMS: Mapping[str, str] = MappingProxyType(
         "training-time": "Table 6",
         "nonlinearity": "Table 7",
         "backprop-steps": "Figure 3",
+        "statistics-nodes": "Table 8",
+        "statistics-graphs": "Table 9",
         "oversmoothing": "",
         "solved": "",
     }
 )
 """Name → number in the paper, in its order; what it does not have is without one."""
+
+WITHOUT_RUNS = ("activation", "statistics-nodes", "statistics-graphs")
+"""Items that need no sheet: nothing has to be run for them."""
 
 
 def sheets() -> Path:
@@ -43,6 +48,8 @@ def sheets() -> Path:
 
 def find_item(name: str) -> Path:
     """The sheet of an item, or a sheet of one's own by its path."""
+    if name in WITHOUT_RUNS:
+        raise ConfigError(f"There is nothing to run for {name}: gind report {name} shows it.")
     if name in ITEMS:
         path = sheets() / f"{name}.toml"
         if not path.exists():

@@ -27,8 +27,10 @@ class Line:
 
     @property
     def difference(self) -> float | None:
-        """Points above the paper."""
-        return None if self.row is None or self.paper is None else self.row.test.mean - self.paper.mean
+        """Points above the paper; None if runs are missing."""
+        if self.row is None or self.paper is None or self.row.runs < self.expected:
+            return None
+        return self.row.test.mean - self.paper.mean
 
     @property
     def below(self) -> bool:

@@ -19,11 +19,13 @@ class Curve:
     seconds: bool = False
     energy: bool = False
     logarithmic: bool = False
+    paper: tuple[float, float] | None = None
+    """up to which value on the axis the paper says that GIND keeps which accuracy"""
 
 
 CURVES: Mapping[str, Curve] = MappingProxyType(
     {
-        "chains": Curve("length of the chains", logarithmic=True),
+        "chains": Curve("length of the chains", logarithmic=True, paper=(200, 100)),
         "chains-three": Curve("length of the chains", logarithmic=True),
         "backprop-steps": Curve("steps L", level="exact gradient", seconds=True),
         "oversmoothing": Curve("depth", energy=True, logarithmic=True),

@@ -19,8 +19,20 @@ __all__ = ["draw", "save_svg", "write_figures"]
 
 COLORS: Mapping[str, str] = MappingProxyType({PUBLISHED: "tab:orange", CERTIFIED: "tab:blue"})
 NAMES: Mapping[str, str] = MappingProxyType({PUBLISHED: "GIND, published", CERTIFIED: "GIND, certified"})
-_OTHERS = ("tab:gray", "tab:green", "tab:purple", "tab:brown", "tab:red", "tab:olive", "tab:cyan", "tab:pink")
-_MARKERS = "osD^vPX*"
+_OTHERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "gcn": ("tab:gray", "s"),
+        "gat": ("tab:brown", "D"),
+        "sgc": ("tab:olive", "^"),
+        "appnp": ("tab:green", "v"),
+        "gcnii": ("tab:pink", "P"),
+        "ignn": ("tab:purple", "X"),
+        "eignn": ("tab:red", "*"),
+    }
+)
+"""color and marker of a system, the same in all figures"""
+_ANOTHER = ("tab:cyan", "h")
+_PAPER: Mapping[str, Any] = MappingProxyType({"color": "tab:gray", "lw": 9, "alpha": 0.35, "zorder": 1})
 _FLOOR: Mapping[str, Any] = MappingProxyType({"color": "black", "ls": ":", "lw": 1.2, "zorder": 1})
 
 
@@ -167,16 +179,20 @@ def _curve(item: Item, curve: Curve) -> Figure:
     figure.suptitle(f"{item.title} ({', '.join(datasets)})" if datasets else item.title)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, measure) in zip(axes, panels, strict=True):
-        for number, (model, places) in enumerate(series(item).items()):
-            _line(axis, places, measure, _style(model, number), deviation=title == panels[0][0])
+        for model, places in series(item).items():
+            _line(axis, places, measure, _style(model), deviation=title == panels[0][0])
         for place in levels(item):
             level = None if place.row is None else measure(place.row)
             if level is not None:
                 name = f"{NAMES.get(place.model, place.model)}, {curve.level or place.variant}"
-                axis.axhline(level, ls="--", lw=1.3, color=_style(place.model, 0)["color"], label=name)
+                axis.axhline(level, ls="--", lw=1.3, color=_style(place.model)["color"], label=name)
         axis.set(xlabel=curve.axis, ylabel=title)
-        if curve.seconds and title != panels[0][0]:
+        if title != panels[0][0]:  # times and energies
             axis.set_ylim(bottom=0)
+        if curve.paper is not None:
+            numbers = [place.number or 0 for place in item.places if place.number is not None]
+            until, level = curve.paper
+            axis.plot([min(numbers), until], [level] * 2, label="GIND and EIGNN in the paper", **_PAPER)
         if title == panels[0][0]:
             axis.set_ylim(top=min(axis.get_ylim()[1], 101))
         _ticks(axis, item, curve)
@@ -203,11 +219,11 @@ def _line(
             axis.fill_between(x, y - std, np.minimum(y + std, 100), color=style["color"], alpha=0.12, lw=0)
 
 
-def _style(model: str, number: int) -> dict[str, Any]:
+def _style(model: str) -> dict[str, Any]:
     """GIND lies on top of others, whose larger markers show around its own."""
-    color = COLORS.get(model, _OTHERS[number % len(_OTHERS)])
-    marker = {"marker": _MARKERS[number % len(_MARKERS)], "ms": 5 if model in COLORS else 8}
-    return {"color": color, "label": NAMES.get(model, model), "zorder": 3 if model in COLORS else 2, **marker}
+    ours = model in COLORS
+    color, marker = (COLORS[model], "o") if ours else _OTHERS.get(model, _ANOTHER)
+    return {"color": color, "label": NAMES.get(model, model), "zorder": 2 + ours, "marker": marker, "ms": 8 - 3 * ours}
 
 
 def _ticks(axis: Axes, item: Item, curve: Curve) -> None:

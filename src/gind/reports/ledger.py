@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from gind.experiments.items import ITEMS, read_item, sheets
+from gind.experiments.items import ITEMS, WITHOUT_RUNS, read_item, sheets
 from gind.experiments.protocol import CHOICES, LAST
 from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.collect import Collection, Row, collect
@@ -173,7 +173,7 @@ def open_ledger(results: Path, paper: Paper) -> tuple[Item, ...]:
     return tuple(
         open_item(name, results, paper)
         for name in ITEMS
-        if name == "activation" or (sheets() / f"{name}.toml").exists()
+        if name in WITHOUT_RUNS or (sheets() / f"{name}.toml").exists()
     )
 
 
@@ -182,7 +182,7 @@ def open_item(name: str, results: Path, paper: Paper, sheet: Sheet | None = None
     tables = tuple(table for table in paper.tables if table.name == name or table.name.startswith(f"{name}-"))
     own, sheet = sheet is None, sheet or read_item(name)
     if sheet is None:
-        title = "The two activation functions: σ(x) = x and σ(x) = tanh x"
+        title = tables[0].title if tables else "The two activation functions: σ(x) = x and σ(x) = tanh x"
         return Item(name, ITEMS[name], title, None, tables, (), Remarks(), {})
     collection = collect(sheet, results, empty=True)
     remarks = read_remarks(sheets() / f"{name}.toml", sheet) if own else Remarks()

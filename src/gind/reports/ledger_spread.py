@@ -1,6 +1,8 @@
 """How sure a mean is: what another seed does to it, and differences split by split."""
 
+import dataclasses
 import statistics
+from collections.abc import Sequence
 
 from gind.experiments.protocol import LAST
 from gind.reports.ledger import Entry, Item, Place
@@ -8,7 +10,7 @@ from gind.reports.ledger_words import SIDES, side
 from gind.reports.paper import PaperTable
 from gind.text import table
 
-__all__ = ["difference", "paired", "seeds"]
+__all__ = ["Apart", "apart", "difference", "paired", "seeds", "split_by_split"]
 
 _PAIRED = """\
 Points between rows, split by split: the mean, ± its standard error. The splits share nodes, so the errors are too \
@@ -45,14 +47,52 @@ def _runs(place: Place | None) -> dict[tuple[int, int], float]:
     return {(one.split, one.seed): one.test for one in place.row.singles}
 
 
-def difference(first: Place | None, second: Place | None) -> str:
-    """Points from the first to the second, run by run: mean and its standard error; nothing if a run has no pair."""
+@dataclasses.dataclass(frozen=True)
+class Apart:
+    """How far a row is above another, in points, and the standard error of that mean."""
+
+    mean: float
+    error: float | None
+    """None of a single pair"""
+
+    @classmethod
+    def of(cls, points: Sequence[float]) -> "Apart":
+        """The mean of differences."""
+        error = statistics.stdev(points) / len(points) ** 0.5 if len(points) > 1 else None
+        return cls(statistics.fmean(points), error)
+
+    def __str__(self) -> str:
+        return f"{round(self.mean, 2) + 0.0:+.2f}" + ("" if self.error is None else f" ± {self.error:.2f}")
+
+
+def apart(first: Place | None, second: Place | None) -> Apart | None:
+    """Points from the first to the second, run by run; None if a run has no pair, or if some are missing."""
     before, after = _runs(first), _runs(second)
     if before.keys() != after.keys() or not before:
-        return ""
-    apart = [after[run] - before[run] for run in before]
-    error = f" ± {statistics.stdev(apart) / len(apart) ** 0.5:.2f}" if len(apart) > 1 else ""
-    return f"{round(statistics.fmean(apart), 2) + 0.0:+.2f}{error}"
+        return None
+    return Apart.of([after[run] - before[run] for run in before])
+
+
+def split_by_split(first: Place | None, second: Place | None) -> Apart | None:
+    """The same where the rows have different seeds: a split counts once, with the mean of its seeds."""
+    before, after = (_by_split(place) for place in (first, second))
+    if before.keys() != after.keys() or not before:
+        return None
+    return Apart.of([after[split] - before[split] for split in before])
+
+
+def difference(first: Place | None, second: Place | None) -> str:
+    """The same as text; nothing if a run has no pair."""
+    found = apart(first, second)
+    return "" if found is None else str(found)
+
+
+def _by_split(place: Place | None) -> dict[int, float]:
+    """The mean of the seeds of each split."""
+    found: dict[int, list[float]] = {}
+    for (split, _), test in _runs(place).items():
+        found.setdefault(split, []).append(test)
+    return {split: statistics.fmean(tests) for split, tests in found.items()}
 
 
 def seeds(item: Item) -> list[str]:

@@ -1,5 +1,6 @@
 """The tables of an item in Markdown."""
 
+import statistics
 from collections.abc import Callable, Sequence
 
 from gind.experiments.protocol import CHOICES, LAST
@@ -55,6 +56,9 @@ systems choose the epoch on validation, while several of the paper's numbers for
 _SECONDS = """\
 Seconds of one training, which ends when validation no longer improves, and milliseconds of one epoch: medians over \
 the splits, without compilation. The runs of a split take turns, epoch by epoch, so that all see the same machine."""
+_TIMES = """\
+Times and epochs are medians over the splits; a training ends when validation no longer improves, so its seconds also \
+depend on when that is. The runs of a split take turns, epoch by epoch."""
 
 
 def accuracy_of(row: Row) -> str:
@@ -192,7 +196,7 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
     names = list(by_model)
     numbers = sorted({place.number or 0 for places in by_model.values() for place in places})
     shown: list[tuple[str, Show]] = [("accuracy", accuracy_of)]
-    shown += [("ms per epoch", _milliseconds)] if curve.seconds else []
+    shown += [("ms per epoch", _milliseconds), ("epochs", _epochs), ("seconds", seconds_of)] if curve.seconds else []
     shown += [("Dirichlet energy", _energy)] if curve.energy else []
     lines = []
     for title, show in shown:
@@ -202,11 +206,7 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
             for place in levels(item)
         ]
         lines += [*table([f"{title} by {curve.axis}", *names], rows), ""]
-    return (
-        [*lines, "Times are medians over the splits. The runs of a split take turns, epoch by epoch.", ""]
-        if curve.seconds
-        else lines
-    )
+    return [*lines, _TIMES, ""] if curve.seconds else lines
 
 
 def convergence(item: Item) -> list[str]:
@@ -221,6 +221,7 @@ def convergence(item: Item) -> list[str]:
                     place.dataset,
                     side(place),
                     scientific(solved.residual),
+                    _damping(place),
                     scientific(solved.tolerance) if asked else "none asked",
                     f"{solved.reached}/{solved.runs}" if asked else "",
                     scientific(solved.bound),
@@ -231,9 +232,15 @@ def convergence(item: Item) -> list[str]:
     return [
         "How far from an equilibrium, the worst of all runs:",
         "",
-        *table(["dataset", "profile", "residual", "tolerance", "reached", "bound"], rows, left=2),
+        *table(["dataset", "profile", "residual", "α", "tolerance", "reached", "bound"], rows, left=2),
         "",
     ]
+
+
+def _damping(place: Place) -> str:
+    """α of the step whose residual it is; nothing where the step is f itself."""
+    alpha = 1.0 if place.row is None else place.row.settings["model"].get("alpha", 1.0)
+    return f"{alpha:.2g}" if isinstance(alpha, float) and alpha < 1 and place.model == PUBLISHED else ""
 
 
 def splits(item: Item, narrow: bool = False) -> list[str]:
@@ -259,6 +266,10 @@ def splits(item: Item, narrow: bool = False) -> list[str]:
 
 def _milliseconds(row: Row) -> str:
     return "" if row.seconds_per_epoch is None else f"{1000 * row.seconds_per_epoch:.0f}"
+
+
+def _epochs(row: Row) -> str:
+    return f"{statistics.median(one.epochs for one in row.singles):g}"
 
 
 def _energy(row: Row) -> str:

@@ -1,15 +1,15 @@
 """What the ledger says in words: which cells are far from the paper, what is known about it, which runs are missing."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from gind.experiments.protocol import CHOICES, LAST
+from gind.experiments.sheet import Cell
 from gind.reports.compare import FAR
-from gind.reports.ledger import CERTIFIED, FLOOR, Entry, Item, Place
-from gind.reports.paper import PaperTable
+from gind.reports.ledger import CERTIFIED, Entry, Item, Place
 from gind.text import plural
 
-__all__ = ["SIDES", "ahead", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
+__all__ = ["SIDES", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
 
 SIDES = ("published", "certified")
 
@@ -20,36 +20,6 @@ def side(place: Place) -> str:
     if place.protocol != "honest":
         return f"{name}, {CHOICES[place.protocol]}"
     return f"{name}, {place.variant}" if place.variant else name
-
-
-def ahead(item: Item, table: PaperTable) -> list[str]:
-    """By dataset, of what has all its runs: who is above GIND, and who of GIND is below the floor."""
-    first: dict[tuple[str, str], Entry] = {}  # a dataset may have several rows
-    for entry in item.entries(table):
-        first.setdefault((entry.dataset, entry.protocol), entry)
-    above: dict[str, list[str]] = {name: [] for name in reversed(SIDES)}
-    below = []
-    for (dataset, protocol), entry in first.items():
-        if protocol == LAST:  # the runs of another line
-            continue
-        there = [place for place in item.places if (place.dataset, place.protocol) == (dataset, protocol)]
-        means = {place.system: place.mean for place in there if not place.ours}
-        others = sorted(((mean, name) for name, mean in means.items() if mean is not None), reverse=True)
-        ours = {
-            name: place.mean for name, place in zip(SIDES, (entry.published, entry.certified), strict=True) if place
-        }
-        for name in above:
-            own = ours.get(name) or math.inf
-            higher = [f"{other} {mean:.2f}" for mean, other in others if mean > own]
-            above[name] += [f"- {dataset}: {', '.join(higher)}"] if higher else []
-        floor = means.get(FLOOR) or 0.0
-        lower = [f"{name} {mean:.2f}" for name, mean in ours.items() if mean is not None and mean < floor]
-        below += [f"- {dataset}: {', '.join(lower)} (`{FLOOR}` {floor:.2f})"] if lower else []
-    lines = []
-    for name, found in above.items():
-        title = f"Other systems above the {name} GIND, of those with all runs:"
-        lines += [title, "", *found, ""] if found else []
-    return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
 
 def mismatches(item: Item) -> list[str]:
@@ -93,21 +63,46 @@ def far(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Place, float]]:
 
 
 def missing(item: Item) -> list[str]:
-    """Which runs are missing: of GIND by name and split, of the others by number."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    """Which runs are missing and about how long they take: of GIND by name and split, of the others by number."""
+    gone = item.collection.missing if item.collection is not None else ()
+    groups: dict[tuple[str, str], list[Place]] = {}
     for place in item.ours:
         if place.missing and place.protocol != LAST:  # the runs of another line
             name = side(place) if place.number is None else SIDES[place.model == CERTIFIED]
             which = "all splits" if place.row is None else f"splits {ranges(place.missing)}"
             if place.row is not None and {one.split for one in place.row.singles} & set(place.missing):
                 which = f"{_gone(place)} of {plural(place.expected, 'run')}"  # other seeds of these splits are there
-            groups.setdefault((name, which), []).append(place.dataset if place.number is None else place.variant)
-    lines = [f"- {name}: {which} of {', '.join(names)}" for (name, which), names in groups.items()]
-    there = {(place.dataset, place.system) for place in item.places if not place.ours}
-    gone = item.collection.missing if item.collection is not None else ()
-    others = sum(not there.isdisjoint((cell.dataset, name) for name in (cell.system, cell.chosen)) for cell in gone)
-    lines += [f"- other systems: {plural(others, 'run')}"] if others else []
+            groups.setdefault((name, which), []).append(place)
+    lines = []
+    for (name, which), places in groups.items():
+        there = {(place.dataset, place.system) for place in places}
+        where = ", ".join(place.dataset if place.number is None else place.variant for place in places)
+        lines.append(f"- {name}: {which} of {where}{_hours(item, _of(gone, there))}")
+    others = _of(gone, {(place.dataset, place.system) for place in item.places if not place.ours})
+    lines += [f"- other systems: {plural(len(others), 'run')}{_hours(item, others)}"] if others else []
     return ["Missing:", "", *lines, ""] if lines else []
+
+
+def _of(cells: Iterable[Cell], places: Container[tuple[str, str]]) -> list[Cell]:
+    """The runs of these datasets and systems, those of candidates among them."""
+    return [cell for cell in cells if any((cell.dataset, name) in places for name in (cell.system, cell.chosen))]
+
+
+def _hours(item: Item, cells: Sequence[Cell]) -> str:
+    """About how long these runs take: as long as others of their system on their dataset, if there are any."""
+    known = [seconds for cell in cells if (seconds := _seconds(item, cell)) is not None]
+    if not known:
+        return ""
+    but = f", without {len(cells) - len(known)} of which nothing has run" if len(known) < len(cells) else ""
+    return f" (about {math.fsum(known) / 3600:.1f} h of one core{but})"
+
+
+def _seconds(item: Item, cell: Cell) -> float | None:
+    """Of a run like this one: of the same system, or of its model with another variant."""
+    rows = item.collection.rows if item.collection is not None else ()
+    like = [row for row in rows if row.dataset == cell.dataset and row.model.partition("+")[0] == cell.model]
+    same = [row for row in like if row.model == cell.system]
+    return (same or like)[0].seconds_per_run if like else None
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -11,7 +11,7 @@ from gind.experiments.toml import parse_toml
 
 __all__ = ["Paper", "PaperTable", "PaperValue", "load_paper"]
 
-_VALUE = re.compile(r"(?P<mean>\d+(\.\d+)?)( ± (?P<std>\d+(\.\d+)?))?")
+_VALUE = re.compile(r"(?P<mean>[\d,]+(\.\d+)?)( ± (?P<std>\d+(\.\d+)?))?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,4 +106,6 @@ def _value(text: str, rerun: bool) -> PaperValue | None:
         return None
     match = _VALUE.fullmatch(text)
     assert match is not None, f"paper.toml: {text!r}"
-    return PaperValue(text, float(match["mean"]), None if match["std"] is None else float(match["std"]), rerun)
+    return PaperValue(
+        text, float(match["mean"].replace(",", "")), None if match["std"] is None else float(match["std"]), rerun
+    )

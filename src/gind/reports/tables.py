@@ -16,7 +16,6 @@ from gind.text import are, have, plural, table
 __all__ = ["comparison_section", "convergence_section", "settings_section", "sheet_page"]
 
 MARK = "▼"
-MANY = 10  # runs from which on a cell is counted
 
 
 def sheet_page(collection: Collection, paper: Paper, remarks: Remarks) -> str:
@@ -34,10 +33,8 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
     missing = len(collection.missing)
     there = len(sheet.cells) - missing
     empty = len(collection.places) - len(collection.rows)
-    compared = [
-        line for one in comparisons for entry in one.entries for line in entry.lines if line.difference is not None
-    ]
-    full = [line for line in compared if line.row is not None and line.row.runs >= MANY]
+    compared = [line for one in comparisons for entry in one.entries for line in entry.lines if line.row and line.paper]
+    full = [line for line in compared if line.difference is not None]
     below = sum(line.below for line in full)
     above = sum((line.difference or 0) > FAR for line in full)
     stranger = f" Left out: {plural(collection.strangers, 'report')} that the sheet does not name."
@@ -49,9 +46,9 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         f"its {plural(len(collection.places), 'cell')} (a system on a dataset) {have(empty)} no run yet."
         + (stranger if collection.strangers else ""),
         "",
-        f"The paper has {plural(len(compared), 'cell')} of these too. Of the {len(full):,} that have {MANY} runs or "
-        f"more here, {below:,} {are(below)} more than {FAR:g} points below it, {above:,} more than {FAR:g} points "
-        f"above, {len(full) - below - above:,} within.",
+        f"The paper has {plural(len(compared), 'cell')} of these too. Of the {len(full):,} that have all "
+        f"their runs here, {below:,} {are(below)} more than {FAR:g} points below it, {above:,} more than {FAR:g} "
+        f"points above, {len(full) - below - above:,} within.",
         "",
         "- Every number is the mean over the runs that are there, on test parts, in percent; ± is the sample standard "
         "deviation (over n - 1).",
@@ -59,7 +56,7 @@ def _head(collection: Collection, comparisons: Sequence[Comparison]) -> list[str
         "- The weights of a run are those that were best on its validation part; `validation` is their metric there.",
         "- Settings from a search (experiments/searches) were chosen on validation parts of several splits; the splits "
         "divide the same nodes, so a node that validates in one is tested in another.",
-        f"- {MARK} marks a cell more than {FAR:g} points below the paper.",
+        f"- {MARK} marks a cell more than {FAR:g} points below the paper; none where runs are missing.",
         "- \\* marks what the authors of the paper ran themselves; the rest of its numbers are GIND's own or quoted.",
         "- `majority class` always predicts the most frequent class of the training part.",
         "- `s per run` is the median; other runs were on the machine at the same time.",
@@ -133,12 +130,8 @@ def _below(entry: Entry, remarks: Remarks) -> list[str]:
     lines = [f"More than {FAR:g} points below the paper:", ""]
     for line in found:
         text = remarks.find(line.model, line.dataset)
-        lines.append(f"- {line.model} ({line.difference:+.2f}{_incomplete(line.row)})" + (f": {text}" if text else ""))
+        lines.append(f"- {line.model} ({line.difference:+.2f})" + (f": {text}" if text else ""))
     return lines
-
-
-def _incomplete(row: Row | None) -> str:
-    return "" if row is None or row.runs == row.expected else f", with {row.runs}/{row.expected} runs"
 
 
 def convergence_section(rows: Sequence[Row]) -> list[str]:
