@@ -27,6 +27,7 @@ h2 { font-size: 1.3rem; margin-top: 3rem; border-top: 1px solid var(--line); pad
 .scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap; text-align: left; }
+td:not([style]) { white-space: normal; min-width: 7rem; max-width: 26rem; }
 th { background: var(--soft); cursor: pointer; }
 tbody tr:hover { background: var(--soft); }
 code { background: var(--soft); padding: .1em .3em; border-radius: 3px; }

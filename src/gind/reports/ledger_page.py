@@ -60,8 +60,8 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
     lines = [
         "# Every table and figure of the paper",
         "",
-        "Written by `gind report` from the reports in `results/`, which a checkout has. `gind reproduce ITEM` runs what "
-        "is missing.",
+        "Written by `gind report` from the reports in `results/`, which a checkout has. `gind reproduce ITEM` runs "
+        "what is missing.",
         "",
         _HOW_TO_READ,
         _made_with(items),
