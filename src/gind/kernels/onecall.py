@@ -103,11 +103,11 @@ class Layer:
         (self.rows, self.channels), self.problems = K.shape, problems
         blocks = self.padded(K.detach(), 1).unflatten(0, (-1, C.shape[1]))
         self.wide = wide = torch.cat([self.padded(block, 0) for block in blocks])
-        rows, columns = wide.shape
+        columns = wide.shape[1]
         nothing = C.new_empty(0, C.shape[1])
         self.constants = (
-            wide.view(rows, -1, self.lanes).transpose(0, 1).contiguous(),
-            wide.view(-1, self.lanes, columns).transpose(1, 2).contiguous(),
+            self.panels(wide),
+            self.panels(wide.T),
             self.padded(C.detach(), 1),
             s.detach().reshape(-1).contiguous(),
             *(nothing if gain is None else self.padded(gain.detach(), 1) for gain in gains),
@@ -186,6 +186,13 @@ class Layer:
         places = tuple(address(loop, self.constants[3].dtype) for loop in loops)
         in_c = all(places)
         return places, (in_c, not in_c and self.activation == "identity")
+
+    def panels(self, B: Tensor) -> Tensor:
+        """(count, rows, width): the columns of a padded matrix in panels, as wide as the machine has use for."""
+        widest = self._solves.WIDE // B.element_size()
+        width = self.lanes if B.shape[1] % widest else widest
+        cut: Tensor = B.unflatten(1, (-1, width)).transpose(0, 1).contiguous()
+        return cut
 
     def padded(self, x: Tensor, dim: int) -> Tensor:
         """x with zeros up to whole panels."""

@@ -17,9 +17,9 @@ from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
 from gind.kernels.foreign import call_edges
 from gind.kernels.parts import BLOCK, gather, lerp, potentials
 from gind.kernels.scalar import FASTMATH
-from gind.kernels.tile import PANEL
+from gind.kernels.tile import PANEL, WIDE
 
-__all__ = ["CODES", "PANEL", "conjugate_gradients", "descend"]
+__all__ = ["CODES", "PANEL", "WIDE", "conjugate_gradients", "descend"]
 
 CODES = ("CONVERGED", "MAX_STEPS", "STALLED", "NONFINITE", "ASK")
 CONVERGED, MAX_STEPS, STALLED, NONFINITE, ASK = range(5)

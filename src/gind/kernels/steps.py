@@ -126,8 +126,7 @@ class Steps:
     def _layer(self, reduced: bool) -> tuple[Any, ...]:
         if not reduced:
             return self.layer.arrays
-        product = self.layer.wide @ self.layer.wide.T
-        panels = product.view(-1, self.layer.lanes, len(product)).transpose(1, 2).contiguous()
+        panels = self.layer.panels(self.layer.wide @ self.layer.wide.T)
         return (self.layer.arrays[0], panels.numpy(), *self.layer.arrays[2:])
 
     def _kernel(self, name: str, *loops: str) -> tuple[Any, tuple[int, ...]]:
