@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from gind.diffusion.check import Ends, Injection, Output, check_input, check_options
 from gind.diffusion.edge_norm import EdgeNorm, Gains, unit_gradient
 from gind.diffusion.map import DiffusionEnergy, DiffusionMap, LiveMap, inner_product, zeros
-from gind.diffusion.precision import without_autocast
+from gind.diffusion.precision import centered, without_autocast
 from gind.diffusion.readout import OutputNorm, normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, HeavyBall, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
-from gind.graph import Graph, Scaling, Symmetric, incidence_norm
+from gind.graph import Graph, Identity, Scaling, Symmetric, incidence_norm
 from gind.kernels import Activation
 
 __all__ = ["Diffusion"]
@@ -255,8 +255,14 @@ class Diffusion(nn.Module):
         """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels.
 
         Of a node with two ends, the one that edges leave comes first; where heads alone inject, it has nothing.
+        Where s cancels, or is 1, what all nodes have in common has no differences. It is left out, since rounding
+        errors grow with the size of numbers.
         """
-        C = F.linear(b, self.K if self.U is None else self.U, self.injection_offset)
+        W: Tensor = self.K if self.U is None else self.U
+        c: Tensor | None = self.injection_offset
+        if self.ends == "alike" and (self.scaling.row or isinstance(self.scaling, Identity)):
+            b, c = centered(b, edges), None if c is None else c - c.detach()  # 0, with the gradient of c
+        C = F.linear(b, W, c)
         if self.injection == "head":
             C = F.pad(C, (self.flux_channels, 0))
         if self.ends == "own":

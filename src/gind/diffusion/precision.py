@@ -1,4 +1,4 @@
-"""Equilibria are solved in the precision of their parameters, under autocast too."""
+"""Equilibria are solved in the precision of their parameters, under autocast too, and lose little of it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,7 +6,24 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-__all__ = ["without_autocast"]
+from gind.graph import Graph
+
+__all__ = ["centered", "without_autocast"]
+
+
+def centered(b: Tensor, graph: Graph) -> Tensor:
+    """(n, h) to (n, h): b less its mean over the nodes of each graph, for what depends on differences alone.
+
+    Numbers get smaller, and with them rounding errors. No gradient goes through the mean: that of differences adds up
+    to 0 over the nodes, and would leave nothing there.
+    """
+    rows = b.detach().double()
+    if graph.batch is None:
+        mean = rows.sum(dim=0) / max(len(rows), 1)
+    else:
+        sums = rows.new_zeros(graph.num_graphs, rows.shape[1]).index_add_(0, graph.batch, rows)
+        mean = (sums / graph.node_count.clamp_min(1)[:, None])[graph.batch]
+    return b - mean.to(b.dtype)
 
 
 @contextlib.contextmanager
