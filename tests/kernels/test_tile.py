@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gind.kernels.parts import multiply
-from gind.kernels.tile import PANEL, ROWS, WIDE
+from gind.kernels.parts import STRIP, multiply
+from gind.kernels.tile import PANEL, WIDE
 
 PRECISIONS = [np.float32, np.float64]
 
@@ -17,13 +17,13 @@ def cut(B: NDArray[np.floating], width: int) -> NDArray[np.floating]:
 def product(a: NDArray[np.floating], B: NDArray[np.floating], panel: int) -> NDArray[np.floating]:
     out = np.full((len(a), B.shape[1]), np.nan, a.dtype)
     panels = cut(B, panel // a.itemsize)
-    for first in range(0, len(a), ROWS):
-        multiply(a, first, min(first + ROWS, len(a)), panels, out)
+    for first in range(0, len(a), STRIP):
+        multiply(a, first, min(first + STRIP, len(a)), panels, out)
     return out
 
 
 @pytest.mark.parametrize("precision", PRECISIONS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 11, 25])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 11, 12, 25])
 @pytest.mark.parametrize("inner", [1, 16, 33])
 def test_product_is_that_of_numpy_and_the_same_bits_on_all_panels(
     precision: type[np.floating], rows: int, inner: int

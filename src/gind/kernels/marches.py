@@ -20,9 +20,8 @@ from numba import njit
 
 from gind.kernels import foreign, loops, parts, prefetch, scalar, tile
 from gind.kernels.foreign import call_edges, call_moments, call_vjp
-from gind.kernels.parts import BLOCK, gather, lerp, multiply, potentials
+from gind.kernels.parts import BLOCK, STRIP, gather, lerp, multiply, potentials
 from gind.kernels.scalar import FASTMATH
-from gind.kernels.tile import ROWS
 
 __all__ = ["KINDS", "march", "retreat"]
 
@@ -249,8 +248,8 @@ def retreat(in_c: bool, linear: bool) -> loops.Kernel:
                 _split(flux, s, own, batch, step, slope, t)
             else:
                 all_f[k] = step
-                for first in range(0, len(step), ROWS):
-                    multiply(step, first, min(first + ROWS, len(step)), transposed, back)
+                for first in range(0, len(step), STRIP):
+                    multiply(step, first, min(first + STRIP, len(step)), transposed, back)
                 _split(flux, s, own, batch, back, slope, t)
             if kind:
                 _live_gain_vjp(sums, norm, after, gain, slope, slope_gamma, cotangent)
@@ -267,8 +266,8 @@ def retreat(in_c: bool, linear: bool) -> loops.Kernel:
             else:
                 _jvp(y, t, t, ptr, head, weight, idle, slope_y, BLOCK)
             _scale_rows(slope_y, s, back)
-            for first in range(0, len(step), ROWS):
-                multiply(back, first, min(first + ROWS, len(step)), transposed if reduced else panels, step)
+            for first in range(0, len(step), STRIP):
+                multiply(back, first, min(first + STRIP, len(step)), transposed if reduced else panels, step)
             grad += step
             if len(pull):
                 _scale_rows(grad, pull, pulled)

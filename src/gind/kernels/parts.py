@@ -5,9 +5,11 @@ from numba import njit
 from gind.kernels.scalar import FASTMATH
 from gind.kernels.tile import ROWS, half_tile, one_row, whole_tile
 
-__all__ = ["BLOCK", "gather", "lerp", "multiply", "potentials"]
+__all__ = ["BLOCK", "STRIP", "gather", "lerp", "multiply", "potentials"]
 
 BLOCK = 128  # channels, as in `cpu`
+STRIP = 2 * ROWS
+"""rows of a product at a time: each panel is used twice while it is near, and few rows wait for others to rest"""
 
 
 @njit(inline="always")
@@ -28,11 +30,11 @@ def resting(idle, first, last):
 def multiply(a, first, last, panels, out):
     """out = a @ B in these rows, B cut into panels."""
     for j in range(len(panels)):
-        if last - first == ROWS:
-            whole_tile(a, first, panels, j, out)
-            continue
         i = first
-        if last - first >= ROWS // 2:
+        while last - i >= ROWS:
+            whole_tile(a, i, panels, j, out)
+            i += ROWS
+        if last - i >= ROWS // 2:
             half_tile(a, i, panels, j, out)
             i += ROWS // 2
         while i < last:
@@ -46,8 +48,8 @@ def potentials(z, transposed, s, C, gain, batch, idle, y):
     nodes, injected, gained = len(z), len(C) > 0, len(gain) > 0
     ends = len(s) // max(nodes, 1)
     wide = y.reshape(nodes, ends * y.shape[1])
-    for first in range(0, nodes, ROWS):
-        last = min(nodes, first + ROWS)
+    for first in range(0, nodes, STRIP):
+        last = min(nodes, first + STRIP)
         if resting(idle, first, last):
             continue
         multiply(z, first, last, transposed, wide)
@@ -72,8 +74,8 @@ def gather(flux, s, gain, panels, mask, u, batch, idle, out):
     nodes, masked, gained, added = len(out), len(mask) > 0, len(gain) > 0, len(u) > 0
     ends = len(s) // max(nodes, 1)
     wide = flux.reshape(nodes, ends * flux.shape[1])
-    for first in range(0, nodes, ROWS):
-        last = min(nodes, first + ROWS)
+    for first in range(0, nodes, STRIP):
+        last = min(nodes, first + STRIP)
         if resting(idle, first, last):
             continue
         for i in range(first * ends, last * ends):
