@@ -73,13 +73,18 @@ class Problem:
         )
 
     def epoch(self, batch_size: int) -> Iterator[Part]:
-        """The parts of one pass; several graphs come in random order, drawn from torch's global generator."""
+        """The parts of one pass; several graphs come in random order, drawn from torch's global generator.
+
+        Less than an eighth of a batch joins the one before (decision 0020).
+        """
         if len(self.train) == 1:
             yield self.train[0]
             return
         order = torch.randperm(len(self.train)).tolist()
-        for start in range(0, len(order), batch_size):
-            yield _collate([self.train[i] for i in order[start : start + batch_size]], self.task)
+        batches = max(-(-(len(order) - (batch_size - 1) // 8) // batch_size), 1)
+        for number in range(batches):
+            last = len(order) if number == batches - 1 else (number + 1) * batch_size
+            yield _collate([self.train[i] for i in order[number * batch_size : last]], self.task)
 
 
 def make_parts(dataset: Dataset, index: Tensor, batch_size: int) -> tuple[Part, ...]:
