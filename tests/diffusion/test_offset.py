@@ -75,3 +75,9 @@ def test_gradients_do_not_see_an_offset(injection: str) -> None:
         gradients.append(torch.autograd.grad(loss, [b, layer.K]))
     for plain, moved in zip(*gradients, strict=True):
         torch.testing.assert_close(moved, plain, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("given", [graph(0, 20), two_graphs()], ids=["one graph", "batch"])
+def test_a_sum_that_overflows_changes_nothing(given: gind.Graph) -> None:
+    layer, b = make_layer(0.1, 3, torch.float32, scaling=gind.Row()), torch.full((20, 3), 2e38)
+    assert layer.bind(b, given)(torch.zeros_like(b)).isfinite().all()

@@ -15,15 +15,14 @@ def centered(b: Tensor, graph: Graph) -> Tensor:
     """(n, h) to (n, h): b less its mean over the nodes of each graph, for what depends on differences alone.
 
     Numbers get smaller, and with them rounding errors. No gradient goes through the mean: that of differences adds up
-    to 0 over the nodes, and would leave nothing there.
+    to 0 over the nodes, and would leave nothing there. Where the sum overflows nothing is taken away.
     """
-    rows = b.detach().double()
+    rows = b.detach()
     if graph.batch is None:
-        mean = rows.sum(dim=0) / max(len(rows), 1)
-    else:
-        sums = rows.new_zeros(graph.num_graphs, rows.shape[1]).index_add_(0, graph.batch, rows)
-        mean = (sums / graph.node_count.clamp_min(1)[:, None])[graph.batch]
-    return b - mean.to(b.dtype)
+        return b - (rows.sum(dim=0) / max(len(rows), 1)).nan_to_num(0.0, 0.0, 0.0)
+    sums = rows.new_zeros(graph.num_graphs, rows.shape[1]).index_add_(0, graph.batch, rows)
+    mean = (sums / graph.node_count.clamp_min(1)[:, None]).nan_to_num(0.0, 0.0, 0.0)
+    return b - mean.to(b.dtype)[graph.batch]
 
 
 @contextlib.contextmanager
