@@ -4,7 +4,9 @@ The settings of each dataset stand here once more, as published; edges are store
 and in plain PyTorch (gradients).
 """
 
+import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -268,10 +270,12 @@ def test_gradients_equal_those_of_stored_edges(name: str) -> None:
 
 @every_dataset
 def test_rounding_of_gradients_is_that_of_stored_edges(name: str) -> None:
-    """In float32 against float64: no more than twice the error of the reference."""
+    """In float32 against float64: at the median of some inputs no more than one and a half the error of the reference.
+
+    A live normalization amplifies rounding errors, so that of one input alone the ratio is anything from 1/5 to 5.
+    """
     model, graph = make(name), tiny(PUBLISHED[name])
     reference, (edges, s) = edge_storing(name, model)
-    x = features().float()
 
     def gradient(run: Callable[[], torch.Tensor], module: torch.nn.Module) -> torch.Tensor:
         out = run()
@@ -279,12 +283,16 @@ def test_rounding_of_gradients_is_that_of_stored_edges(name: str) -> None:
         found = torch.autograd.grad((out * direction).sum(), list(module.parameters()))
         return torch.cat([part.double().flatten() for part in found])
 
-    for module in (model, reference):  # the same weights in both precisions
-        module.float().double()
-    exact = gradient(lambda: reference(x.double(), edges, s, graph.batch), reference)
-    theirs = gradient(lambda: reference(x, edges, s.float(), graph.batch), reference.float())
-    ours = gradient(lambda: model(x, graph.edge_index, batch=graph.batch), model.float())
-    assert (ours - exact).norm() <= 2 * (theirs - exact).norm()
+    ratios = []
+    for seed in range(15):
+        x = torch.randn(features().shape, generator=torch.Generator().manual_seed(seed))
+        for module in (model, reference):  # the same weights in both precisions
+            module.float().double()
+        exact = gradient(partial(reference, x.double(), edges, s, graph.batch), reference)
+        theirs = gradient(partial(reference, x, edges, s.float(), graph.batch), reference.float())
+        ours = gradient(partial(model, x, graph.edge_index, batch=graph.batch), model.float())
+        ratios.append(float((ours - exact).norm() / (theirs - exact).norm()))
+    assert statistics.median(ratios) <= 1.5
 
 
 @every_dataset
