@@ -15,7 +15,7 @@ from gind.diffusion.readout import OutputNorm, normalize
 from gind.diffusion.regularize import Laplacian, Regularizer, StepRegularizer
 from gind.equilibrium import Adjoint, Anderson, HeavyBall, Implicit, Nesterov, Solution, Solver, Stop, fixed_point
 from gind.equilibrium.solution import Throw
-from gind.graph import Graph, Identity, Scaling, Symmetric, incidence_norm
+from gind.graph import Graph, Scaling, Symmetric, incidence_norm
 from gind.kernels import Activation
 
 __all__ = ["Diffusion"]
@@ -255,12 +255,12 @@ class Diffusion(nn.Module):
         """C: s ⊙ bKᵀ or s ⊙ (bUᵀ + c); the row variant injects b/s and c/s, so that s cancels.
 
         Of a node with two ends, the one that edges leave comes first; where heads alone inject, it has nothing.
-        Where s cancels, or is 1, what all nodes have in common has no differences. It is left out, since rounding
+        Where s cancels, or is 1, what connected nodes have in common has no differences. It is left out, since rounding
         errors grow with the size of numbers.
         """
         W: Tensor = self.K if self.U is None else self.U
         c: Tensor | None = self.injection_offset
-        if self.ends == "alike" and (self.scaling.row or isinstance(self.scaling, Identity)):
+        if self.ends == "alike" and self.scaling.plain_injection:
             b, c = centered(b, edges), None if c is None else c - c.detach()  # 0, with the gradient of c
         C = F.linear(b, W, c)
         if self.injection == "head":

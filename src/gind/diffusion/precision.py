@@ -6,23 +6,31 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gind.graph import Graph
+from gind.graph import Graph, components
 
 __all__ = ["centered", "without_autocast"]
 
 
 def centered(b: Tensor, graph: Graph) -> Tensor:
-    """(n, h) to (n, h): b less its mean over the nodes of each graph, for what depends on differences alone.
+    """(n, h) to (n, h): b less its mean over connected nodes, for what depends on differences along edges alone.
 
-    Numbers get smaller, and with them rounding errors. No gradient goes through the mean: that of differences adds up
-    to 0 over the nodes, and would leave nothing there. Where the sum overflows nothing is taken away.
+    A node counts by its degree, which makes Σ_i d_i |b_i|² as small as it can be, and with it the rounding errors of
+    differences. No gradient goes through the mean: that of differences adds up to 0 over connected nodes, and would
+    leave nothing there. Where the sum overflows nothing is taken away.
     """
-    rows = b.detach()
-    if graph.batch is None:
-        return b - (rows.sum(dim=0) / max(len(rows), 1)).nan_to_num(0.0, 0.0, 0.0)
-    sums = rows.new_zeros(graph.num_graphs, rows.shape[1]).index_add_(0, graph.batch, rows)
-    mean = (sums / graph.node_count.clamp_min(1)[:, None]).nan_to_num(0.0, 0.0, 0.0)
-    return b - mean.to(b.dtype)[graph.batch]
+    part = components(graph)
+    count = int(part.max()) + 1 if len(part) else 0
+    rows, degree = b.detach(), graph.degree.to(b.dtype)
+    if count == 1:
+        return b - _mean(degree @ rows, degree.sum())
+    sums = rows.new_zeros(count, rows.shape[1]).index_add_(0, part, degree[:, None] * rows)
+    sizes = degree.new_zeros(count).index_add_(0, part, degree)
+    return b - _mean(sums, sizes[:, None])[part]
+
+
+def _mean(sums: Tensor, sizes: Tensor) -> Tensor:
+    """0 where there is nothing, or too much."""
+    return (sums / sizes).nan_to_num(0.0, 0.0, 0.0)
 
 
 @contextlib.contextmanager

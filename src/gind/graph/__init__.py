@@ -1,5 +1,6 @@
 """Operators on a graph; no parameters, no training."""
 
+from gind.graph.components import components
 from gind.graph.door import as_graph
 from gind.graph.incidence import (
     Moments,
@@ -24,6 +25,7 @@ __all__ = [
     "Scaling",
     "Symmetric",
     "as_graph",
+    "components",
     "diffuse",
     "diffuse_jvp",
     "diffuse_moments",

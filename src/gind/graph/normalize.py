@@ -29,6 +29,11 @@ class Scaling(abc.ABC):
         return False
 
     @property
+    def plain_injection(self) -> bool:
+        """Whether what is injected is not scaled, so that a constant has no differences."""
+        return self.row
+
+    @property
     def contracts(self) -> bool:
         """Whether ‖√w Ĝ‖ ≤ 1 is known to hold on every graph."""
         return False
@@ -133,6 +138,11 @@ class OutDegree(_ByDegree):
 @dataclasses.dataclass(frozen=True)
 class Identity(Scaling):
     """s = 1."""
+
+    @property
+    def plain_injection(self) -> bool:
+        """Yes."""
+        return True
 
     def degree(self, graph: Graph) -> None:
         """None: no scaling."""

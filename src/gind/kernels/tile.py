@@ -7,18 +7,18 @@ the vectors of the machine are.
 
 from typing import Any
 
-import llvmlite.binding
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features as _features
 from numba.core import cgutils, types
 
-from gind.kernels.untyped import intrinsic
+from gind.kernels.untyped import config, intrinsic
 
 __all__ = ["PANEL", "ROWS", "WIDE", "half_tile", "one_row", "whole_tile"]
 
 ROWS = 6
 PANEL = 64
 """bytes in a row of a panel, and what channels are padded to"""
-_VECTOR = 64 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 32
+_VECTOR = 64 if config.CPU_NAME is None and config.ENABLE_AVX and _features().get("avx512f", False) else 32
 WIDE = 2 * _VECTOR
 """bytes in a row of the widest panel: two vectors, so six rows have twelve sums, which do not wait for each other"""
 
