@@ -17,20 +17,25 @@ from gind.text import are, plural, table
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
 
-_HOW_TO_READ = """\
+_HOW_TO_READ = "How to read the tables"
+
+_LEGEND = """\
 - **paper**: what it prints. **published**: the published procedure, run here (`gind-published`). **certified**: the \
 equilibrium, solved to its tolerance and with its exact gradient (`gind`), unless an item varies just that: steps of \
 its gradient, or of its solver. **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
-- Δ is the difference to the paper, in points, where no run is missing.
+- Δ is the difference to the paper, in points, where no run is missing."""
+
+_READING = """\
 - The weights of a run are those of the epoch that is best on its validation part, unless its row says otherwise: by \
 accuracy, and by loss for the certified GIND on WebKB (docs/decisions/0019-best-epoch-by-loss.md).
 - Residual and bound: ‖z - f(z)‖ / ‖f(z)‖, and a bound of the distance ‖z - z\\*‖ to the equilibrium where there is a \
 proof. In a stack of layers each is measured for the input that it was given. For the published procedure the residual \
 is that of a damped step, z ↦ (1 - α)z + αf(z) in each layer, in place of f; the smaller α, the less of ‖z - f(z)‖ it \
-shows: with one layer, ‖z - f(z)‖ is the residual over α, in lengths of that step.
+shows: with one layer, ‖z - f(z)‖ is the residual over α, in lengths of that step."""
 
+_SETTINGS = """\
 What to know about the settings:
 
 - Those that a search found were chosen on validation parts. Splits divide the same nodes, so a node that validates in \
@@ -63,16 +68,22 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
         "Written by `gind report` from the reports in `results/`, which a checkout has. `gind reproduce ITEM` runs "
         "what is missing.",
         "",
-        _HOW_TO_READ,
-        _made_with(items),
-        "- What is known about the gaps of the other systems, and the settings of all: [baselines](baselines.md). What "
-        "the published procedure is: [published](published.md).",
+        _LEGEND,
         "",
         *summary(items),
         *claims(items),
         *table(["", "item", "where", "runs", "of", "hours"], rows, left=3),
         "",
         "Hours are of one core, on machines of different speed; runs that two items share count in both.",
+        "",
+        f"## {_HOW_TO_READ}",
+        "",
+        _READING,
+        "- What is known about the gaps of the other systems, and the settings of all: [baselines](baselines.md). What "
+        "the published procedure is: [published](published.md).",
+        "",
+        _SETTINGS,
+        _made_with(items),
         "",
     ]
     for item in items:
@@ -83,7 +94,7 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
 def item_page(item: Item, figures: Mapping[str, str], narrow: bool = False) -> str:
     """One item on a page of its own."""
     first, second, *rest = item_section(item, figures, narrow)
-    return "\n".join([first[1:], second, _HOW_TO_READ, "", *rest])
+    return "\n".join([first[1:], second, _LEGEND, "", *rest, f"{_HOW_TO_READ}:", "", _READING, "", _SETTINGS, ""])
 
 
 def item_section(item: Item, figures: Mapping[str, str], narrow: bool = False) -> list[str]:
