@@ -107,7 +107,8 @@ def test_both_profiles_stand_beside_the_paper(tmp_path: Path) -> None:
     assert "published is" not in page
     last, notes = page.split("Missing:")[1].split("How to read the tables:")
     assert last.strip() == "- other systems: 3 runs"  # nothing says how long they take
-    assert "Residual and bound" in notes and "Residual and bound" not in page.replace(notes, "")
+    assert "Residual and bound" in notes
+    assert "Residual and bound" not in page.replace(notes, "")
     assert (item.done, item.total) == (6, 9)
 
 

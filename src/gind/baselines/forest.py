@@ -4,6 +4,9 @@ S ≥ 0, so for c·ρ(S) < 1 this is an M-matrix, and without cycles nothing fil
 carried to every other by products and quotients of positive numbers: each entry of a solution keeps its leading
 digits, however small it is beside the others. The residual of a norm, which conjugate gradients see, says nothing of
 entries below the precision times the largest.
+
+Plain PyTorch, a step for each level of the trees, is the definition and serves every device; on the CPU numba takes
+over, node by node.
 """
 
 import dataclasses
@@ -20,8 +23,33 @@ from torch.autograd.function import once_differentiable
 
 from gind.baselines.adjacency import Adjacency, adjacency
 from gind.graph import Graph
+from gind.kernels import has_numba
 
 __all__ = ["Forest", "forest"]
+
+
+@torch.library.custom_op("gind::forest_eliminate", mutates_args=())
+def _eliminate(parent: Tensor, bounds: list[int], own: Tensor, link: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """The inverse of what is left of 1 - c own at each node once those below are eliminated; what it carries up."""
+    pivot, entry = 1 - own[:, None] * c, link[:, None] * c
+    for level in _levels_below(bounds)[::-1]:
+        pivot.index_add_(0, parent[level], -entry[level].square() / pivot[level])
+    return 1 / pivot, entry / pivot
+
+
+@torch.library.custom_op("gind::forest_sweep", mutates_args=())
+def _sweep(parent: Tensor, bounds: list[int], gain: Tensor, carry: Tensor, rhs: Tensor) -> Tensor:
+    z, levels = rhs.clone(), _levels_below(bounds)
+    for level in reversed(levels):
+        z.index_add_(0, parent[level], carry[level] * z[level])
+    z *= gain
+    for level in levels:
+        z[level] += carry[level] * z[parent[level]]
+    return z
+
+
+def _levels_below(bounds: list[int]) -> list[slice]:
+    return [slice(first, last) for first, last in itertools.pairwise(bounds)][1:]
 
 
 @final
@@ -31,7 +59,8 @@ class Forest:
 
     order: Tensor
     """(n,) the node at each position"""
-    levels: tuple[slice, ...]
+    bounds: list[int]
+    """where levels begin and end"""
     parent: Tensor
     """(n,) the position above; 0 at roots"""
     own: Tensor
@@ -41,18 +70,10 @@ class Forest:
 
     def inverse(self, c: Tensor) -> Callable[[Tensor], Tensor]:
         """X ↦ Z, (n, d) to (n, d), with Z_k = (I - c_k S)⁻¹X_k in channel k; 0 ≤ c_k < 1/ρ(S). Differentiable in X."""
-        pivot, link = 1 - self.own[:, None] * c, self.link[:, None] * c
-        for level in reversed(self.levels[1:]):
-            pivot.index_add_(0, self.parent[level], -link[level].square() / pivot[level])
-        gain, carry = 1 / pivot, link / pivot
+        gain, carry = _eliminate(self.parent, self.bounds, self.own, self.link, c)
 
         def solve(X: Tensor) -> Tensor:
-            z = X[self.order]
-            for level in reversed(self.levels[1:]):
-                z.index_add_(0, self.parent[level], carry[level] * z[level])
-            z *= gain
-            for level in self.levels[1:]:
-                z[level] += carry[level] * z[self.parent[level]]
+            z = _sweep(self.parent, self.bounds, gain, carry, X[self.order])
             return torch.empty_like(z).index_copy_(0, self.order, z)
 
         return lambda X: _solution(X, solve)
@@ -85,12 +106,13 @@ def _build(S: Adjacency, dtype: torch.dtype) -> Forest | None:
     parents = before[:n][order]
     bounds = np.concatenate([[0], np.bincount(depth[:n].astype(np.int64) - 1).cumsum()]).tolist()
     device = S.values.device
+    link = links[order, parents] if n else np.empty(0)  # of an empty selection SciPy makes a sparse array
     return Forest(
         torch.from_numpy(order).to(device),
-        tuple(slice(first, last) for first, last in itertools.pairwise(bounds)),
+        bounds,
         torch.from_numpy(position[parents]).to(device),
         torch.from_numpy(own[order]).to(device, dtype),
-        torch.from_numpy(links[order, parents]).to(device, dtype),
+        torch.from_numpy(link).to(device, dtype),
     )
 
 
@@ -109,3 +131,39 @@ class _Solution(torch.autograd.Function):
 
 
 _solution: Callable[..., Tensor] = _Solution.apply  # torch gives `apply` no types
+
+
+@_eliminate.register_fake
+def _(parent, bounds, own, link, c):
+    return own.new_empty(len(own), len(c)), own.new_empty(len(own), len(c))
+
+
+@_sweep.register_fake
+def _(parent, bounds, gain, carry, rhs):
+    return torch.empty_like(rhs)
+
+
+def _register_cpu() -> None:
+    from gind.baselines import forest_loops as loops
+
+    @_eliminate.register_kernel("cpu")
+    def _(parent, bounds, own, link, c):
+        gain, carry = (own.new_empty(len(own), len(c)) for _ in range(2))
+        arrays = (tensor.numpy() for tensor in (own, link, c.contiguous(), gain, carry))
+        loops.eliminate()(parent.numpy(), _roots(bounds), *arrays)
+        return gain, carry
+
+    @_sweep.register_kernel("cpu")
+    def _(parent, bounds, gain, carry, rhs):
+        z = rhs.clone(memory_format=torch.contiguous_format)
+        arrays = (tensor.numpy() for tensor in (gain.contiguous(), carry.contiguous(), z))
+        loops.sweep()(parent.numpy(), _roots(bounds), *arrays)
+        return z
+
+
+def _roots(bounds: list[int]) -> int:
+    return bounds[min(1, len(bounds) - 1)]
+
+
+if has_numba():
+    _register_cpu()
