@@ -9,6 +9,8 @@ import pytest
 from real_data import ROOT, need
 
 from gind.experiments import load_artefact, make_spec, open_data, predict_run, run
+from gind.experiments.items import find_item
+from gind.experiments.sheet import read_sheet
 
 
 def train(tmp_path: Path, dataset: str, model: str = "gind", **options: Any) -> dict[str, Any]:
@@ -51,9 +53,9 @@ def test_chains_of_length_10_are_solved(tmp_path: Path, classes: int) -> None:
     assert report["test"]["accuracy"] == 1.0
 
 
-def test_ppi_format_end_to_end(tmp_path: Path) -> None:
-    """Files in GraphSAGE's raw format whose labels are the signs of the features: learned on unseen graphs."""
-    raw = tmp_path / "ppi" / "raw"
+def write_ppi(folder: Path) -> None:
+    """Files in GraphSAGE's raw format whose labels are the signs of the features."""
+    raw = folder / "ppi" / "raw"
     raw.mkdir(parents=True)
     rng = np.random.default_rng(0)
     for first, (part, sizes) in enumerate({"train": [20, 25, 30], "valid": [20], "test": [20, 22]}.items()):
@@ -67,6 +69,11 @@ def test_ppi_format_end_to_end(tmp_path: Path) -> None:
         np.save(raw / f"{part}_labels.npy", (x > 0).astype(np.int64))
         np.save(raw / f"{part}_graph_id.npy", graph)
         (raw / f"{part}_graph.json").write_text(json.dumps({**content, "links": links}))
+
+
+def test_ppi_format_end_to_end(tmp_path: Path) -> None:
+    """Learned on unseen graphs."""
+    write_ppi(tmp_path)
     spec = make_spec({"dataset": "ppi", "hidden": 8, "epochs": 40, "lr": 0.05, "batch_size": 2, "dropout": 0.0})
     outcome = run(spec, tmp_path / "run", root=tmp_path)
     assert outcome.report["test"]["micro_f1"] > 0.85
@@ -75,3 +82,16 @@ def test_ppi_format_end_to_end(tmp_path: Path) -> None:
     predictions = predict_run(artefact, open_data(artefact, None, tmp_path, labels=True))
     assert predictions.probabilities.shape == (137, 4)
     assert predictions.multilabel
+
+
+@pytest.mark.parametrize("model", sorted({cell.model for cell in read_sheet(find_item("ppi")).cells}))
+def test_every_system_of_the_item_runs_on_files_of_its_format(tmp_path: Path, model: str) -> None:
+    write_ppi(tmp_path)
+    spec = make_spec({"dataset": "ppi", "model": model, "hidden": 8, "epochs": 2, "patience": 0})
+    report = run(spec, tmp_path / "run", root=tmp_path).report
+    artefact = load_artefact(tmp_path / "run")
+    predictions = predict_run(artefact, open_data(artefact, None, tmp_path, labels=True))
+    positive = predictions.probabilities.numpy()[-42:] > 0.5  # the two graphs of the test part come last
+    true = np.load(tmp_path / "ppi/raw/test_labels.npy") > 0
+    f1 = 2 * (positive & true).sum() / (positive.sum() + true.sum())
+    assert report["test"]["micro_f1"] == pytest.approx(f1)

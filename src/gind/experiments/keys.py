@@ -9,6 +9,7 @@ object is written by its kind, with its own parameters as keys below:
 """
 
 import dataclasses
+import functools
 import inspect
 import math
 import types
@@ -44,15 +45,17 @@ class Key:
 
 def keys_of(target: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Key]:
     """The parameters of a class or function by name, without those that gather the rest (*args, **kwargs)."""
+    left_out = set(leave_out)
+    return {key.name: key for key in _signature(target) if key.name not in left_out}
+
+
+@functools.cache  # thousands of reports are compared with the keys of a few dozen classes
+def _signature(target: Callable[..., Any]) -> tuple[Key, ...]:
     function: Any = vars(target).get("__init__", target) if isinstance(target, type) else target
     hints = typing.get_type_hints(function)
-    parameters = inspect.signature(target).parameters.values()
     gather = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {
-        p.name: Key(p.name, hints.get(p.name, Any), _default(target, p))
-        for p in parameters
-        if p.kind not in gather and p.name not in set(leave_out)
-    }
+    parameters = [p for p in inspect.signature(target).parameters.values() if p.kind not in gather]
+    return tuple(Key(p.name, hints.get(p.name, Any), _default(target, p)) for p in parameters)
 
 
 def _default(target: Callable[..., Any], parameter: inspect.Parameter) -> Any:
