@@ -1,10 +1,11 @@
 """Statistics: a graph counted by hand, and the measured tables of the README of the data."""
 
 import math
+import pickle
 
 import pytest
 import torch
-from real_data import GENERATED, STORED, counted, real
+from real_data import GENERATED, ROOT, STORED, counted, need, real
 from torch_geometric.data import Data
 
 from gind.datasets import DATASETS, Dataset, statistics
@@ -159,4 +160,16 @@ def test_defects_name_the_true_numbers() -> None:
 def test_the_listing_shows_what_is_measured(name: str) -> None:
     counts, listed = counted(name), measured()[name]
     assert (listed.undirected_edges, listed.duplicates) == (counts.undirected_edges, counts.duplicated_nodes)
+    assert listed.undirected_edges_and_loops == counts.undirected_edges_and_loops
     assert listed.homophily == (None if counts.homophily is None else pytest.approx(counts.homophily, abs=5.01e-5))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_entries_of_adjacency_lists_are_those_of_the_files(name: str) -> None:
+    need(name)
+    entries = None
+    for file in DATASETS[name].files:
+        if DATASETS[name].source == "planetoid" and file.path.endswith(".graph"):
+            lists = pickle.loads((ROOT / file.path).read_bytes(), encoding="latin1")
+            entries = sum(map(len, lists.values()))
+    assert measured()[name].listed_edges == entries

@@ -163,9 +163,12 @@ ALIASES: dict[str, str] = {
 
 
 class Measured(NamedTuple):
-    """What `statistics` found in the files of a dataset."""
+    """What `statistics` found in the files of a dataset, and how long their adjacency lists are."""
 
     undirected_edges: int
+    undirected_edges_and_loops: int
+    listed_edges: int | None
+    """entries of the adjacency lists in the files, before PyG drops repeated links and loops; of citation graphs"""
     homophily: float | None
     duplicates: int | None
     """nodes that share label, in-neighbors and out-neighbors with another"""
@@ -178,6 +181,8 @@ def measured() -> dict[str, Measured]:
     return {
         row["name"]: Measured(
             int(row["undirected_edges"]),
+            int(row["undirected_edges_and_loops"]),
+            int(row["listed_edges"]) if row["listed_edges"] else None,
             float(row["homophily"]) if row["homophily"] else None,
             int(row["duplicates"]) if row["duplicates"] else None,
         )
