@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_cases import snapshot
 
 from gind.experiments import ConfigError, run
 from gind.experiments.block import Keys
@@ -19,7 +20,8 @@ from gind.experiments.models import MODELS
 from gind.experiments.sheet import Cell, Sheet, parse_splits, read_sheet
 from gind.experiments.spec import make_spec
 from gind.experiments.toml import dump_toml, read_toml
-from gind.train import EpochRecord, Observer
+from gind.train import EpochRecord, Observer, load_tensors, save_tensors
+from gind.train.checkpoint import CheckpointError
 
 SHEETS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 KEYS = (("epochs", 2), ("hidden", 4))
@@ -130,6 +132,39 @@ def test_a_training_of_other_keys_that_was_stopped_begins_anew(tmp_path: Path, c
     report = json.loads((tmp_path / "results/report.json").read_text())
     assert cell.mismatch(report) == ""
     assert report["training"]["epochs"] == (3 if change == "epochs" else 2)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "incomplete"])
+def test_a_damaged_checkpoint_begins_anew_in_a_grid_alone(tmp_path: Path, damage: str) -> None:
+    cell, place = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work"
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    checkpoint = place / "checkpoint.safetensors"
+    if damage == "cut off":
+        checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    else:
+        tensors, about = load_tensors(checkpoint, "checkpoint")
+        save_tensors(checkpoint, {"random": tensors["random"]}, {"fingerprint": about["fingerprint"]}, "checkpoint")
+    broken = snapshot(place)
+    with pytest.raises(CheckpointError, match="Delete it and train again"):
+        run(make_spec(cell.table), place, resume=True)
+    assert snapshot(place) == broken
+    seen = Seen()
+    assert run_cell(cell, tmp_path / "results", place, None, observers=[seen]) == ""
+    assert seen.before == 0
+    assert (tmp_path / "results/report.json").exists()
+
+
+def test_a_checkpoint_of_another_training_is_no_damaged_one(tmp_path: Path) -> None:
+    """Its data, perhaps, is elsewhere than --data says: what was trained is kept."""
+    cell, place = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work"
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    checkpoint = place / "checkpoint.safetensors"
+    tensors, about = load_tensors(checkpoint, "checkpoint")
+    about["fingerprint"]["data"] = "other"
+    save_tensors(checkpoint, tensors, about, "checkpoint")
+    there = snapshot(place)
+    assert "checkpoint of another training" in run_cell(cell, tmp_path / "results", place, None)
+    assert snapshot(place) == there
 
 
 class Stopped(Observer):

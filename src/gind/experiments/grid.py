@@ -1,6 +1,7 @@
 """Many runs: the cells of a sheet in parallel processes; what is done is not redone."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.spec import Spec, make_spec
 from gind.experiments.worker import Worker, wait_for_any
 from gind.train import Observer
+from gind.train.checkpoint import DamagedError
 
 __all__ = ["Finished", "run_cell", "run_grid"]
 
@@ -74,13 +76,16 @@ def run_cell(
 ) -> str:
     """Train a cell and keep its report, with what `more` adds; the message of what went wrong, or nothing.
 
-    A training that was stopped goes on, unless it was begun with other keys or defaults, or all is wanted `anew`. The
-    report stays as it was until there is another.
+    A training that was stopped goes on, unless it was begun with other keys or defaults, its checkpoint is damaged, or
+    all is wanted `anew`. The report stays as it was until there is another.
     """
     try:
         spec = make_spec(cell.table)
-        overwrite = anew or _stale(work, spec)
-        outcome = run(spec, work, root=root, resume=True, overwrite=overwrite, observers=observers, threads=1)
+        train = functools.partial(run, spec, work, root=root, resume=True, observers=observers, threads=1)
+        try:
+            outcome = train(overwrite=anew or _stale(work, spec))
+        except DamagedError:
+            outcome = train(overwrite=True)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"
         results.mkdir(parents=True, exist_ok=True)

@@ -14,13 +14,25 @@ from torch.optim import Optimizer
 from gind.errors import UserError
 from gind.files import write_atomically
 
-__all__ = ["CheckpointError", "load_tensors", "optimizer_tensors", "restore_optimizer", "save_tensors", "section"]
+__all__ = [
+    "CheckpointError",
+    "DamagedError",
+    "load_tensors",
+    "optimizer_tensors",
+    "restore_optimizer",
+    "save_tensors",
+    "section",
+]
 
 FORMAT = 1
 
 
 class CheckpointError(UserError, ValueError):
     """A file of saved tensors that cannot be used; the message says why and what to do."""
+
+
+class DamagedError(CheckpointError):
+    """The file is broken, whatever it was asked for: nothing can go on from it."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], kind: str) -> None:
@@ -43,7 +55,7 @@ def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
             # copies: at an odd address in the file, sums could be rounded in another order
             tensors = {name: file.get_tensor(name).clone() for name in names}
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). Delete it and train again.") from error
+        raise DamagedError(f"{path} is damaged ({error}). Delete it and train again.") from error
     try:
         about = json.loads(header["gind"])
         matches = (about["format"], about["kind"]) == (FORMAT, kind)

@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from gind.train.checkpoint import (
     CheckpointError,
+    DamagedError,
     load_tensors,
     optimizer_tensors,
     restore_optimizer,
@@ -116,11 +117,11 @@ class TrainingState:
                 self.patience.epoch, self.patience.value, self.patience.loss = about["best"]
             torch.set_rng_state(tensors["random"])
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{path} is not complete ({error}). Delete it and train again.") from error
+            raise DamagedError(f"{path} is not complete ({error}). Delete it and train again.") from error
 
     def _check(self, path: Path, saved: Any) -> None:
         if not isinstance(saved, dict):
-            raise CheckpointError(f"{path} does not say what it is a checkpoint of. Delete it and train again.")
+            raise DamagedError(f"{path} does not say what it is a checkpoint of. Delete it and train again.")
         for name, value in self.fingerprint.items():
             before = saved.get(name, _LATER.get(name))
             if before != value and not (before is None and name in _LATER):
