@@ -61,6 +61,24 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert ".part" not in outcome.stderr
 
 
+@pytest.mark.parametrize("text", ["{", '{"model": "mlp"}'])
+def test_a_broken_report_elsewhere_is_missing_where_others_were_run(tmp_path: Path, text: str) -> None:
+    for seed in range(5):
+        write_report(tmp_path, Cell("texas", "gind", 3, seed), sheet="baselines", test=0.8125)
+    broken = write_report(tmp_path, Cell("texas", "mlp", 0), sheet="baselines")
+    broken.write_text(text)
+    outcome = command(f"reproduce heterophilic --dataset texas --model gind --splits 3 --results {tmp_path}")
+    assert outcome.code == 0, outcome.stderr
+    assert "81.25" in outcome.stdout
+    (line,) = (line for line in outcome.stdout.splitlines() if str(broken) in line)
+    assert line.startswith("Missing: ")
+    for item in ("heterophilic", ""):
+        outcome = command(f"report {item} --results {tmp_path} --out {tmp_path}/page.md")
+        assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), outcome.stdout
+        assert str(broken) in outcome.stderr
+    assert not (tmp_path / "page.md").exists()
+
+
 def test_reproduce_shows_what_was_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     for dataset in ("texas", "wisconsin"):

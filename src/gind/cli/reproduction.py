@@ -1,6 +1,7 @@
 """`gind reproduce` and `gind report`: items of the paper, or sheets of one's own."""
 
 import dataclasses
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from gind.experiments.quick import shrink
 from gind.experiments.sheet import Sheet, parse_splits, read_sheet
 from gind.experiments.turns import run_in_turns
 from gind.files import write_atomically
-from gind.reports import collect, compare, load_paper, read_remarks, sheet_page
+from gind.reports import ReportError, collect, compare, load_paper, read_remarks, sheet_page
 from gind.reports.figures import write_figures
 from gind.reports.html import html_page
 from gind.reports.ledger import Item, open_item, open_ledger
@@ -59,6 +60,7 @@ class ReproduceRequest:
         if self.item in ITEMS:
             shown = open_item(self.item, self.results, load_paper()).only(chosen.cells)
             console.print(Markdown(item_page(shown, {}, narrow=True)))
+            screens.refused(console, _refused(shown))
         return not failed
 
     def _check_selection(self) -> None:
@@ -131,6 +133,8 @@ class ReportRequest:
             raise ConfigError(f"There is no report in {self.results}. Run gind reproduce ITEM first, or see --results.")
         paper = load_paper()
         items = open_ledger(self.results, paper) if self.item is None else (open_item(self.item, self.results, paper),)
+        for refused in itertools.chain(*map(_refused, items)):
+            raise refused
         if self.html is not None:
             _write(self.html, html_page(items))
             _written(console, self.html, items)
@@ -157,6 +161,10 @@ class ReportRequest:
         else:
             _write(self.out, sheet_page(collection, load_paper(), remarks))
             comparison.written(console, collection, self.out)
+
+
+def _refused(item: Item) -> tuple[ReportError, ...]:
+    return () if item.collection is None else item.collection.refused
 
 
 def _list(console: Console, results: Path) -> None:

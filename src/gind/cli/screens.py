@@ -17,7 +17,9 @@ from gind.experiments.setup import sample_model
 from gind.experiments.sheet import Sheet
 from gind.train import IMPLICIT_OPTIONS, FitOptions, unread_options
 
-__all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "results"]
+__all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "refused", "results"]
+
+_SHOWN = 5  # of files that are no reports
 
 _PAPER = """\
 Protocol "paper": every graph outside of the test fold trains, none validates, and the test part is evaluated after \
@@ -115,6 +117,14 @@ def predictions(console: Console, made: Predictions, path: Path) -> None:
         console.print(
             f"residual {made.certificate.residual:.3e}, {_distance(made.certificate)}", highlight=False, soft_wrap=True
         )
+
+
+def refused(console: Console, errors: Sequence[Exception]) -> None:
+    """Files that are no reports, a line for each of the first."""
+    for error in errors[:_SHOWN]:
+        console.print(f"[yellow]Missing: {escape(str(error))}[/]", highlight=False, soft_wrap=True)
+    if len(errors) > _SHOWN:
+        console.print(f"[yellow]And {len(errors) - _SHOWN} more like these.[/]", highlight=False)
 
 
 def grid(console: Console, sheet: Sheet, cells: Iterable[Finished]) -> int:

@@ -17,7 +17,7 @@ from gind.experiments.artefact import REPORT
 from gind.experiments.protocol import CHOICES, FOLDS, LAST, best_epoch
 from gind.experiments.sheet import NESTED, Cell, Sheet
 from gind.reports.choose import choose, chosen_how_often
-from gind.reports.read import Report, ReportError, Solved, Timing, read_report
+from gind.reports.read import Report, ReportError, Solved, Timing, read_reports
 from gind.text import are
 
 __all__ = ["Collection", "Convergence", "Row", "Single", "Statistic", "collect"]
@@ -103,6 +103,8 @@ class Row:
     """where settings were chosen split by split: which candidates, and how often"""
     last: "Row | None" = None
     """in the paper's protocol: the same runs, read at their last epoch"""
+    mixed: tuple[str, ...] = ()
+    """settings that differ between the runs, and should not"""
     notes: tuple[str, ...] = ()
     """what a reader must know before trusting the numbers"""
 
@@ -133,6 +135,8 @@ class Collection:
     """the commit that made each report, by its place below the results; empty where it does not say"""
     seconds: float = 0.0
     """of all runs together"""
+    refused: tuple[ReportError, ...] = ()
+    """why files that are there are no reports of the sheet; their runs are missing"""
 
     @property
     def places(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
@@ -149,24 +153,21 @@ class Collection:
 
 
 def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
-    """Read what is there; refused if there is nothing, unless `empty`, or if a report is broken or of another run."""
+    """Read what is there; refused if there is nothing, or if a report is broken or of another run, unless `empty`."""
     root = results / sheet.name
-    paths = {cell: results / sheet.path(cell) / REPORT for cell in sheet.cells}
-    reports = {cell: read_report(path, cell) for cell, path in paths.items() if path.exists()}
-    for cell, report in reports.items():
-        if sheet.turns and report.timing is None:
-            why = "this is the report of a run that did not take turns"
-            raise ReportError(f"{paths[cell]}: {why}. Move or delete it; gind reproduce runs what is missing.")
+    reports, refused = read_reports(sheet, results)
+    if refused and not empty:
+        raise refused[0]
     if not reports and not empty:
         raise ReportError(
             f"There is no report of the sheet {sheet.name} in {root}. Run gind reproduce, or see --results."
         )
-    strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - set(paths.values()))
+    strangers = len(set(root.glob(f"*/*/*/{REPORT}")) - {results / sheet.path(cell) / REPORT for cell in sheet.cells})
     commits = {sheet.path(cell): report.versions.get("commit", "") for cell, report in reports.items()}
     missing = tuple(cell for cell in sheet.cells if cell not in reports)
     versions = _versions([*reports.values()])
     seconds = math.fsum(report.seconds for report in reports.values())
-    return Collection(sheet, _rows(sheet, reports), missing, strangers, versions, commits, seconds)
+    return Collection(sheet, _rows(sheet, reports), missing, strangers, versions, commits, seconds, refused)
 
 
 def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[Row, ...]:
@@ -226,7 +227,8 @@ def _row(reports: Sequence[Report], expected: int, protocol: str = "") -> Row:
         protocol=protocol,
         folds=folds,
         last=_row(reports, expected, LAST) if protocol == "paper" else None,
-        notes=(*about, *_notes(reports)),
+        mixed=(mixed := _mixed(reports)),
+        notes=(*about, *_settings_differ(mixed), *_versions_differ(reports)),
     )
 
 
@@ -271,18 +273,19 @@ def _convergence(reports: Sequence[Report]) -> Convergence | None:
     )
 
 
-def _notes(reports: Sequence[Report]) -> tuple[str, ...]:
-    """What differs between the runs of a row and should not."""
-    notes = []
-    changed = [
+def _mixed(reports: Sequence[Report]) -> tuple[str, ...]:
+    """The settings that differ between the runs of a row."""
+    first = reports[0].settings
+    return tuple(
         key
-        for section in reports[0].settings
+        for section in first
         for key in sorted({key for report in reports for key in report.settings[section]})
-        if any(report.settings[section].get(key) != reports[0].settings[section].get(key) for report in reports)
-    ]
-    if changed:
-        notes.append(f"settings differ between splits ({', '.join(changed)})")
-    return (*notes, *_versions_differ(reports))
+        if any(report.settings[section].get(key) != first[section].get(key) for report in reports)
+    )
+
+
+def _settings_differ(mixed: Sequence[str]) -> tuple[str, ...]:
+    return (f"settings differ between splits ({', '.join(mixed)})",) if mixed else ()
 
 
 def _versions_differ(reports: Sequence[Report]) -> tuple[str, ...]:

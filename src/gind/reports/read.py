@@ -1,4 +1,4 @@
-"""One report.json, checked."""
+"""Every report.json of a sheet, checked."""
 
 import dataclasses
 import json
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gind.errors import UserError
-from gind.experiments.sheet import Cell
+from gind.experiments.artefact import REPORT
+from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.spec import as_now
 
-__all__ = ["Report", "ReportError", "Solved", "Timing", "read_report"]
+__all__ = ["Report", "ReportError", "Solved", "Timing", "read_report", "read_reports"]
 
 
 class ReportError(UserError, ValueError):
@@ -77,10 +78,28 @@ class Report:
     timing: Timing | None
 
 
-def read_report(path: Path, cell: Cell) -> Report:
-    """The report of `cell` at `path`; refused in one line if it is broken or of another run."""
+def read_reports(sheet: Sheet, results: Path) -> tuple[dict[Cell, Report], tuple[ReportError, ...]]:
+    """What is there of a sheet, and why the rest of the files are no reports of it."""
+    reports: dict[Cell, Report] = {}
+    refused = []
+    for cell in sheet.cells:
+        path = results / sheet.path(cell) / REPORT
+        try:
+            if path.exists():
+                reports[cell] = read_report(path, cell, timed=sheet.turns)
+        except ReportError as error:
+            refused.append(error)
+    return reports, tuple(refused)
+
+
+def read_report(path: Path, cell: Cell, *, timed: bool = False) -> Report:
+    """The report of `cell` at `path`; refused in one line if it is broken, of another run, or lacks its times."""
     try:
-        return _parse(json.loads(path.read_text(encoding="utf-8")), cell)
+        report = _parse(json.loads(path.read_text(encoding="utf-8")), cell)
+        if timed and report.timing is None:
+            why = "this is the report of a run that did not take turns"
+            raise ReportError(f"{why}. Move or delete it; gind reproduce runs what is missing.")
+        return report
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror or error}.") from error
     except json.JSONDecodeError as error:
