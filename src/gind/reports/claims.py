@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Item, Place
 from gind.reports.ledger_spread import Apart, apart, split_by_split
+from gind.reports.ledger_tables import width
 from gind.reports.numbers import spread
 from gind.text import table
 
@@ -104,6 +105,7 @@ def _row_above(row: str, other: str) -> Answer:
 def _faster(item: Item, model: str) -> str:
     """Which of the systems that take turns need less time than GIND does."""
     timings = {place.system: place.row.timing for place in item.places if place.row is not None}
+    channels = {place.system: f" ({width(place)} channels)" for place in item.places if width(place)}
     own = timings.get(model)
     others = {
         name: timing.total / own.total
@@ -113,8 +115,8 @@ def _faster(item: Item, model: str) -> str:
     if not others:
         return ""
     quicker = [name for name, ratio in others.items() if ratio < 1]
-    ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in others.items())
-    return f"{'no' if quicker else 'yes'}: the others take, as multiples of its time, {ratios}"
+    ratios = ", ".join(f"{name} {ratio:.2f}{channels.get(name, '')}" for name, ratio in others.items())
+    return f"{'no' if quicker else 'yes'}: the others take, as multiples of its time{channels.get(model, '')}, {ratios}"
 
 
 def _overhead(item: Item, model: str) -> str:

@@ -8,11 +8,12 @@ from gind.reports.counts import counts_table
 from gind.reports.curves import CURVES
 from gind.reports.ledger import Item
 from gind.reports.ledger_ahead import ahead
+from gind.reports.ledger_residuals import convergence
 from gind.reports.ledger_rows import rows_table
 from gind.reports.ledger_spread import paired, seeds
 from gind.reports.ledger_summary import summary
-from gind.reports.ledger_tables import convergence, curve_table, others, paper_table, splits, timing
-from gind.reports.ledger_words import curve_remarks, mismatches, missing
+from gind.reports.ledger_tables import curve_table, others, paper_table, splits, timing
+from gind.reports.ledger_words import beware, curve_remarks, mismatches, missing
 from gind.text import are, plural, table
 
 __all__ = ["anchor", "item_page", "item_section", "results_page"]
@@ -25,15 +26,20 @@ equilibrium, solved to its tolerance and with its exact gradient (`gind`), unles
 its gradient, or of its solver. **no graph**: features alone, an MLP (`mlp`).
 - Numbers are means over the runs that are there, on test parts, in percent; ± is the sample standard deviation (over \
 n - 1). Where some runs are missing, (n/N) says how many are there.
-- Δ is the difference to the paper, in points, where no run is missing."""
+- Δ is the difference to the paper, in points, where no run is missing. An empty cell is one that the paper does not \
+have, or that nobody asked for; what was asked for and has not run says "missing"."""
 
 _READING = """\
 - The weights of a run are those of the epoch that is best on its validation part, unless its row says otherwise: by \
-accuracy, and by loss for the certified GIND on WebKB (docs/decisions/0019-best-epoch-by-loss.md).
+accuracy, and by loss for the certified GIND on WebKB and CiteSeer and for the MLP on CiteSeer \
+([decision 0019](decisions/0019-best-epoch-by-loss.md)).
 - Residual and bound: ‖z - f(z)‖ / ‖f(z)‖, and a bound of the distance ‖z - z\\*‖ to the equilibrium where there is a \
-proof. In a stack of layers each is measured for the input that it was given. For the published procedure the residual \
-is that of a damped step, z ↦ (1 - α)z + αf(z) in each layer, in place of f; the smaller α, the less of ‖z - f(z)‖ it \
-shows: with one layer, ‖z - f(z)‖ is the residual over α, in lengths of that step."""
+proof. In a stack of layers each is measured for the input that it was given. The published procedure takes damped \
+steps z ↦ (1 - α)z + αf(z), and what is measured is the change by one of them. With one layer ‖z - f(z)‖ is that over \
+α, which is what stands here, in lengths of the damped step. With several layers the step is composed of theirs: there \
+the change itself stands, with α beside it, and the smaller α, the less it shows.
+- Reached: the runs whose test pass reached its tolerance, of all. Missed: the solves in training, of all runs \
+together, that did not."""
 
 _SETTINGS = """\
 What to know about the settings:
@@ -41,11 +47,12 @@ What to know about the settings:
 - Those that a search found were chosen on validation parts. Splits divide the same nodes, so a node that validates in \
 one is tested in another.
 - Searches for the certified GIND had more trials than those for other systems, and most of these had none; some of \
-what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but in docs/searched.md. \
+what they found, such as a much better APPNP on Texas and Wisconsin, is not used here but stands with the \
+[searched settings](searched.md). \
 JKNet and EIGNN on Texas and Wisconsin and FDGNN on PTC_MR run here with what a search found; there is no other rule \
 to this than which search came first.
 - The rule by which a search chooses was changed once, after tests of `cornell-pre2022`, Wisconsin and CiteSeer had \
-been seen (docs/decisions/0010-tuning.md).
+been seen ([decision 0010](decisions/0010-tuning.md)); so was, on CiteSeer, the rule for the best epoch.
 - The last search on WebKB was begun because tests of earlier winners were below the paper."""
 
 
@@ -120,7 +127,7 @@ def item_section(item: Item, figures: Mapping[str, str], narrow: bool = False) -
         lines += curve_table(item, CURVES[item.name]) + curve_remarks(item)
     elif not item.tables and item.ours:
         lines += rows_table(item)
-    return lines + mismatches(item) + convergence(item) + splits(item, narrow) + missing(item)
+    return lines + beware(item) + mismatches(item) + convergence(item) + splits(item, narrow) + missing(item)
 
 
 def _made_with(items: Sequence[Item]) -> str:

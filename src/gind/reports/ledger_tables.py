@@ -9,7 +9,7 @@ from gind.reports.collect import Row
 from gind.reports.curves import Curve, levels, series
 from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
 from gind.reports.ledger_words import side
-from gind.reports.numbers import scientific, spread
+from gind.reports.numbers import spread
 from gind.reports.paper import PaperTable, PaperValue
 from gind.reports.read import Timing
 from gind.text import table
@@ -17,7 +17,6 @@ from gind.text import table
 __all__ = [
     "accuracy_of",
     "as_printed",
-    "convergence",
     "curve_table",
     "others",
     "paper_table",
@@ -26,6 +25,7 @@ __all__ = [
     "splits",
     "timing",
     "value",
+    "width",
 ]
 
 Show = Callable[[Row], str]
@@ -144,7 +144,7 @@ def timing(item: Item, printed: PaperTable) -> list[str]:
     assert printed.epochs, f"paper.toml: {printed.name} must say how many epochs its times are of"
     systems = {system: None if timing is None else timing.over(printed.epochs) for system, timing in measured.items()}
     names = {model: row for row, model in item.systems.items()} | {PUBLISHED: "GIND", CERTIFIED: ""}
-    widths = {place.system: _width(place) for place in item.places}
+    widths = {place.system: width(place) for place in item.places}
     for row in printed.rows:
         systems.setdefault(item.systems[row] if row != "GIND" else PUBLISHED, None)
     base, theirs = systems[PUBLISHED], printed.rows["GIND"][-1]
@@ -172,7 +172,8 @@ def timing(item: Item, printed: PaperTable) -> list[str]:
     ]
 
 
-def _width(place: Place) -> str:
+def width(place: Place) -> str:
+    """Channels of a system; nothing without a run."""
     return "" if place.row is None else str(place.row.settings["model"].get("hidden", ""))
 
 
@@ -207,40 +208,6 @@ def curve_table(item: Item, curve: Curve) -> list[str]:
         ]
         lines += [*table([f"{title} by {curve.axis}", *names], rows), ""]
     return [*lines, _TIMES, ""] if curve.seconds else lines
-
-
-def convergence(item: Item) -> list[str]:
-    """Residual and bound of both profiles, the worst of their runs."""
-    rows = []
-    for place in item.ours:
-        solved = None if place.row is None else place.row.convergence
-        if solved is not None and place.protocol != LAST:  # the runs of another line
-            asked = solved.tolerance > 0
-            rows.append(
-                [
-                    place.dataset,
-                    side(place),
-                    scientific(solved.residual),
-                    _damping(place),
-                    scientific(solved.tolerance) if asked else "none asked",
-                    f"{solved.reached}/{solved.runs}" if asked else "",
-                    scientific(solved.bound),
-                ]
-            )
-    if not rows:
-        return []
-    return [
-        "How far from an equilibrium, the worst of all runs:",
-        "",
-        *table(["dataset", "profile", "residual", "α", "tolerance", "reached", "bound"], rows, left=2),
-        "",
-    ]
-
-
-def _damping(place: Place) -> str:
-    """α of the step whose residual it is; nothing where the step is f itself."""
-    alpha = 1.0 if place.row is None else place.row.settings["model"].get("alpha", 1.0)
-    return f"{alpha:.2g}" if isinstance(alpha, float) and alpha < 1 and place.model == PUBLISHED else ""
 
 
 def splits(item: Item, narrow: bool = False) -> list[str]:

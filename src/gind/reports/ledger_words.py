@@ -4,12 +4,16 @@ import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from gind.experiments.protocol import CHOICES, LAST
-from gind.experiments.sheet import Cell
+from gind.experiments.setup import sample_model
+from gind.experiments.sheet import NESTED, Cell
+from gind.experiments.spec import keys_by_section
+from gind.reports.collect import Row
 from gind.reports.compare import FAR
 from gind.reports.ledger import CERTIFIED, Entry, Item, Place
 from gind.text import plural
+from gind.train import unread_options
 
-__all__ = ["SIDES", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
+__all__ = ["SIDES", "beware", "curve_remarks", "far", "mismatches", "missing", "ranges", "side"]
 
 SIDES = ("published", "certified")
 
@@ -36,6 +40,25 @@ def mismatches(item: Item) -> list[str]:
                 text = item.remarks.find(place.system if other else place.model, place.dataset)
                 lines.append(f"- {place.dataset}{row}: {name} is {where}." + (f" {text}" if text else ""))
     return [f"More than {FAR:g} points from the paper:", "", *lines, ""] if lines else []
+
+
+def beware(item: Item) -> list[str]:
+    """Rows whose runs had different settings, where nothing was to be chosen: a mean of these is of no one system."""
+    lines = {
+        f"- {place.system} on {place.dataset}: runs with different settings ({', '.join(keys)})."
+        for place in item.places
+        if place.row is not None and place.protocol != NESTED and (keys := _that_matter(place.model, place.row))
+    }
+    return ["Beware:", "", *sorted(lines), ""] if lines else []
+
+
+def _that_matter(model: str, row: Row) -> list[str]:
+    """Settings that differ between the runs of a row, of those that there still are and that something reads."""
+    if not row.mixed:
+        return []
+    known = {key for section in keys_by_section(model).values() for key in section}
+    known -= {*unread_options(sample_model(model, row.settings["model"]))}
+    return [key for key in row.mixed if key in known]
 
 
 def curve_remarks(item: Item) -> list[str]:
@@ -94,15 +117,21 @@ def _hours(item: Item, cells: Sequence[Cell]) -> str:
     if not known:
         return ""
     but = f", without {len(cells) - len(known)} of which nothing has run" if len(known) < len(cells) else ""
-    return f" (about {math.fsum(known) / 3600:.1f} h of one core{but})"
+    hours = max(math.fsum(known) / 3600, 0.1)
+    return f" (about {hours:.1f} h of one core{but})"
 
 
 def _seconds(item: Item, cell: Cell) -> float | None:
-    """Of a run like this one: of the same system, or of its model with another variant."""
+    """Of a run like this one: of the same system, or of its model with another variant that is no number.
+
+    A longer chain takes longer: what is known of another number says nothing.
+    """
     rows = item.collection.rows if item.collection is not None else ()
     like = [row for row in rows if row.dataset == cell.dataset and row.model.partition("+")[0] == cell.model]
     same = [row for row in like if row.model == cell.system]
-    return (same or like)[0].seconds_per_run if like else None
+    varies = any(place.system == cell.system and place.number is not None for place in item.places)
+    known = same if same or varies else like
+    return known[0].seconds_per_run if known else None
 
 
 def ranges(numbers: Iterable[int]) -> str:
