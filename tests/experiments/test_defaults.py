@@ -1,10 +1,12 @@
 """Defaults of a model on a dataset, and those that begin with another's."""
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gind.experiments import make_spec
 from gind.experiments.models import MODELS, defaults
 from gind.experiments.toml import parse_toml
 
@@ -39,3 +41,21 @@ def test_a_dataset_like_another_has_its_settings() -> None:
 
 def test_a_dataset_without_a_table_has_those_of_all() -> None:
     assert defaults("gind", "nowhere") == tables("gind")["all"]
+
+
+def test_graph_sets_have_one_setting_but_for_epochs_and_batches_and_remarks_say_which() -> None:
+    sizes = {}
+    for dataset in ("mutag", "ptc_mr", "cox2", "proteins", "nci1"):
+        own, first = defaults("gind", dataset), defaults("gind", "mutag")
+        assert {key for key in own | first if own.get(key) != first.get(key)} <= {"epochs", "batch_size"}
+        train = make_spec({"dataset": dataset, "model": "gind"}).train
+        sizes[dataset] = f"{train.epochs} epochs and batches of {train.batch_size}"
+    assert len({sizes[dataset] for dataset in ("mutag", "ptc_mr", "cox2")}) == 1
+    said = [sizes["mutag"], f"PROTEINS {sizes['proteins']}", f"NCI1 {sizes['nci1']}"]
+    folder = Path(__file__).parents[2] / "experiments" / "remarks"
+    for sheet, times in (("graphs", 2), ("baselines", 3)):
+        text = " ".join((folder / f"{sheet}.toml").read_text(encoding="utf-8").replace("\\\n", "").split())
+        remarks = [remark.split('"""')[0] for remark in text.split("ne setting for all graph sets")[1:]]
+        assert len(remarks) == times
+        assert all(remark.startswith(" but for epochs and batch size") for remark in remarks)
+        assert all(words in remark for words in said for remark in remarks)
