@@ -43,6 +43,18 @@ def test_who_is_first_is_said_of_complete_systems(tmp_path: Path) -> None:
     assert certified == "no: first on 4 of 5; behind gcn on texas by 11.00 ± 1.00"
 
 
+def test_on_graphs_each_protocol_is_compared_with_itself(tmp_path: Path) -> None:
+    keys = (("protocol", "paper"),)
+    cells = [Cell("mutag", model, 0) for model in ("gind", "gin")]
+    cells += [Cell("mutag", model, 0, 0, (*keys, ("data.folds", 2)), "paper") for model in ("gind", "gin")]
+    cells += [Cell("mutag", model, 1, 0, (*keys, ("data.folds", 2)), "paper") for model in ("gind", "gin")]
+    for cell, share in zip(cells, (0.8, 0.7, 0.6, 0.7, 0.6, 0.7), strict=True):
+        write(tmp_path, "graphs", cell, share, **({"curve": [0.5, share]} if cell.variant else {}))
+    item = item_of("graphs", tmp_path, cells)
+    assert answers(item, "GIND is the best in 3 of 5") == ["", "first on 1 of 1"]
+    assert answers(item, "the same, with epochs") == ["", "first on 0 of 1; behind gin+paper on mutag by 10.00 ± 0.00"]
+
+
 @pytest.mark.parametrize(
     ("linear", "nonlinear", "verdict"),
     [

@@ -155,8 +155,8 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
         "The published procedure is within one standard deviation of the paper on 1 of 2 datasets (2 more are not "
         "complete); the certified equilibrium is at or above the paper on 1 of 2 datasets (2 more are not complete)"
         ": 0 of 1 with the paper's layer, 1 of 1 with another. It is more than that deviation below on none of 2 "
-        "datasets. With all epochs chosen on validation, by no test label, the published procedure is within one standard "
-        "deviation on 1 of 2, and the certified equilibrium at or above on 2 of 3."
+        "datasets. With all epochs chosen on validation, by no test label, the published procedure is within one "
+        "standard deviation on 1 of 2, and the certified equilibrium at or above on 2 of 3."
     )
     assert "| texas | 86.22 ± 5.19 | 81.02 | -5.20 | no | 86.22 | +0.00 | yes | own ends, 2 layers | 80.00 |" in lines
     assert "| wisconsin | 88.04 ± 3.97 | 99.00 (1/2) |  |  | 99.00 (1/2) |  |  | the paper's |  |" in lines

@@ -16,8 +16,8 @@ Answer = Callable[[Item, str], str]
 _HOW = """\
 *yes* and *no* are said of a difference that is more than twice its standard error over the splits, *not clear* of a \
 smaller one. Other systems count where they have all their runs on a dataset; on graphs the epoch is chosen on \
-validation for all. No settings for chains are published, and times are of one thread of a CPU. These are readings of \
-sentences of the paper; its tables are below, number by number."""
+validation for all, or on the mean test curve for all that ran so. No settings for chains are published, and times are \
+of one thread of a CPU. These are readings of sentences of the paper; its tables are below, number by number."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +44,16 @@ def claims(items: Sequence[Item]) -> list[str]:
     return [title, "", *table(["the paper says", "where", "published", "certified"], rows, left=4), "", _HOW, ""]
 
 
-def _first_on(least: int) -> Answer:
+def _first_on(least: int, protocol: str = "honest") -> Answer:
     """Whether GIND is above every other system on so many datasets of the table, and who is above it on the rest."""
 
     def answer(item: Item, model: str) -> str:
         datasets = item.tables[0].datasets
         ahead, behind = 0, []
         for dataset in datasets:
-            own = _place(item, model, "", dataset)
-            others = [place for place in item.places if place.dataset == dataset and not place.ours and _honest(place)]
-            there = [place for place in others if place.mean is not None]
+            own = _place(item, model, "" if protocol == "honest" else protocol, dataset, protocol)
+            others = [place for place in item.places if place.dataset == dataset and not place.ours]
+            there = [place for place in others if place.protocol == protocol and place.mean is not None]
             if own is None or own.mean is None or not there:
                 continue
             best = max(there, key=lambda place: place.mean or 0.0)
@@ -155,19 +155,16 @@ def _verdict(difference: Apart) -> str:
     return "yes" if difference.mean > 0 else "no"
 
 
-def _place(item: Item, model: str, variant: str, dataset: str = "") -> Place | None:
-    """The runs of a profile whose epoch is chosen on validation; of any dataset, if none is named."""
-    wanted = [p for p in item.ours if (p.model, p.variant) == (model, variant) and _honest(p)]
+def _place(item: Item, model: str, variant: str, dataset: str = "", protocol: str = "honest") -> Place | None:
+    """The runs of a profile by a protocol; of any dataset, if none is named."""
+    wanted = [p for p in item.ours if (p.model, p.variant, p.protocol) == (model, variant, protocol)]
     return next((place for place in wanted if not dataset or place.dataset == dataset), None)
-
-
-def _honest(place: Place) -> bool:
-    return place.protocol == "honest"
 
 
 CLAIMS: Sequence[Claim] = (
     Claim("GIND outperforms all other systems on all heterophilic datasets", "heterophilic", _first_on(5)),
     Claim("GIND is the best in 3 of 5 graph classifications", "graphs", _first_on(3)),
+    Claim("the same, with epochs by the mean test curve", "graphs", _first_on(3, "paper")),
     Claim("the Laplacian regularizer improves the accuracy", "regularizers", _row_above("Lap", "None")),
     Claim("decorrelation improves it slightly", "regularizers", _row_above("Dec", "None")),
     Claim("GIND keeps 100 % on chains of length 200", "chains", _all_right("200")),

@@ -58,7 +58,8 @@ _FOOTNOTES = (
     "same number.",
     "- Its layer: the paper's is one equilibrium Z = -Ĝᵀσ(Ĝ(Z + b)Kᵀ)K or its row variant, solved. With own ends each "
     "end of an edge has a matrix of its own, so that the energy sees directions "
-    "([decision 0017](decisions/0017-own-ends.md)); several layers are equilibria in a row. Both keep every guarantee, but are not in the paper.",
+    "([decision 0017](decisions/0017-own-ends.md)); several layers are equilibria in a row. Both keep every guarantee, "
+    "but are not in the paper.",
     "- What differs from the paper in other ways stands with each table.",
 )
 _PAPERS = "the paper's"
