@@ -20,13 +20,13 @@ _STYLE = """
   :root { --text: #e3e7ec; --back: #14171b; --soft: #1f242a; --line: #3a424c; --link: #7db8f5; }
 }
 body { color: var(--text); background: var(--back); font: 16px/1.5 system-ui, sans-serif; margin: 0 auto;
-  padding: 1.5rem; max-width: 76rem; }
+  padding: 1.5rem; max-width: 80rem; }
 a { color: var(--link); }
 h1 { font-size: 1.7rem; }
 h2 { font-size: 1.3rem; margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 .scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap; text-align: left; }
+th, td { padding: .25rem .55rem; border-bottom: 1px solid var(--line); white-space: nowrap; text-align: left; }
 td:not([style]) { white-space: normal; min-width: 7rem; max-width: 26rem; }
 th { background: var(--soft); cursor: pointer; }
 tbody tr:hover { background: var(--soft); }
