@@ -55,6 +55,44 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert message in outcome.stderr, outcome.stderr
 
 
+@pytest.mark.parametrize(
+    ("last", "options", "message"),
+    [
+        ('models = ["mlp"]\ndatasets = ["wine"]\nset = { layer = 3 }', "", "wine/mlp cannot be run: There is no key"),
+        ('models = ["mlpp"]\ndatasets = ["wine"]', "", "wine/mlpp cannot be run: There is no model"),
+        ('models = ["mlp"]\ndatasets = ["wien"]', "", "Did you mean 'wine'?"),
+        ('models = ["mlp"]\ndatasets = ["./none"]', "", "There is no graph at ./none"),
+        ('models = ["mlp"]\ndatasets = ["texas"]', "--data empty", "files are not under empty"),
+        ('models = ["mlp"]\ndatasets = ["wine"]', "--data none", "The data directory none is not a directory"),
+    ],
+)
+@pytest.mark.parametrize("turns", ["", "turns = true\n"])
+def test_a_mistake_in_the_last_cell_is_told_before_the_first_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, options: str, message: str, turns: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network here")
+
+    monkeypatch.setattr("urllib.request.urlopen", refuse)
+    monkeypatch.setenv("GIND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    right = '[[cells]]\ndatasets = ["wine"]\nmodels = ["gcn"]\nsplits = "0"\nset = { epochs = 1 }\n'
+    (tmp_path / "s.toml").write_text(f'{turns}{right}[[cells]]\nsplits = "1"\n{last}\n')
+    outcome = command(f"reproduce s.toml {options}")
+    assert (outcome.code, outcome.stderr.count("\n"), outcome.stdout) == (2, 1, ""), outcome
+    assert message in outcome.stderr
+    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_mistake_in_a_run_that_was_not_selected_is_no_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = '[[cells]]\ndatasets = ["wine"]\nmodels = ["{}"]\nsplits = "0"\nset = {{ epochs = 1 }}\n'
+    (tmp_path / "s.toml").write_text(block.format("mlp") + block.format("mlpp"))
+    assert command("reproduce s.toml --model mlp").code == 0
+
+
 @pytest.mark.parametrize("name", WITHOUT_RUNS)
 def test_nothing_has_to_be_run_for_some_items(name: str) -> None:
     for line in (f"reproduce {name}", f"reproduce {name} --quick"):

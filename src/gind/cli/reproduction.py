@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +14,7 @@ from rich.table import Table
 from gind.cli import comparison, screens
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
-from gind.experiments.grid import Finished, run_grid
+from gind.experiments.grid import check_cells, run_grid
 from gind.experiments.items import ITEMS, WITHOUT_RUNS, find_item, progress, read_item
 from gind.experiments.quick import shrink
 from gind.experiments.sheet import Sheet, parse_splits, read_sheet
@@ -56,7 +55,7 @@ class ReproduceRequest:
             _list(console, self.results)
             return True
         chosen = self._select(read_sheet(find_item(self.item)))
-        failed = screens.grid(console, chosen, self._cells(chosen, self.results, self.work))
+        failed = self._run(console, chosen, self.results, self.work)
         if self.item in ITEMS:
             shown = open_item(self.item, self.results, load_paper()).only(chosen.cells)
             console.print(Markdown(item_page(shown, {}, narrow=True)))
@@ -83,10 +82,15 @@ class ReproduceRequest:
         splits = [] if self.splits is None else parse_splits(self.splits, "--splits: ")
         return sheet.select(self.datasets, self.models, splits)
 
-    def _cells(self, sheet: Sheet, results: Path, work: Path) -> Iterator[Finished]:
-        if sheet.turns:
-            return run_in_turns(sheet, results, work, root=self.data)
-        return run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
+    def _run(self, console: Console, sheet: Sheet, results: Path, work: Path) -> int:
+        """Run what is missing of a sheet; how many failed."""
+        check_cells(sheet.missing(results), self.data)
+        cells = (
+            run_in_turns(sheet, results, work, root=self.data)
+            if sheet.turns
+            else run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
+        )
+        return screens.grid(console, sheet, cells)
 
     def _quick(self, console: Console) -> bool:
         """Every kind of item, small; nothing is kept."""
@@ -101,7 +105,7 @@ class ReproduceRequest:
             cells = {sheet.path(cell): cell for sheet in small.values() if not sheet.turns for cell in sheet.cells}
             pooled = Sheet("quick", "All items, small", tuple(cells.values()))
             timed = [sheet for sheet in small.values() if sheet.turns]
-            failed = sum(screens.grid(console, sheet, self._cells(sheet, results, work)) for sheet in [pooled, *timed])
+            failed = sum(self._run(console, sheet, results, work) for sheet in [pooled, *timed])
             items = [open_item(name, results, load_paper(), sheet) for name, sheet in small.items()]
             for item in items:
                 if item.total:

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from gind.datasets import DataError, Dataset, find, load, row_normalize
+from gind.datasets.download import locate
 from gind.datasets.files import is_graph_path, read_graph
 from gind.features import choose_layout
 
-__all__ = ["DataOptions", "dataset_name", "file_stem", "load_data", "prepare"]
+__all__ = ["DataOptions", "dataset_name", "file_stem", "find_data", "load_data", "prepare"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +72,17 @@ def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, re
         for graph in loaded.graphs:
             graph.x = row_normalize(graph.x)
     return loaded
+
+
+def find_data(dataset: str, root: str | Path | None) -> None:
+    """See to it that the files of a dataset are on disk, by a download where it must be; refused where they cannot."""
+    if root is not None and not Path(root).expanduser().is_dir():
+        raise DataError(f"The data directory {root} is not a directory. Correct `--data DIR` or GIND_DATA.")
+    if is_graph_path(dataset):
+        if not Path(dataset).exists():
+            raise DataError(f"There is no graph at {dataset}. Correct the path; it is looked for from where you are.")
+    elif (entry := find(dataset)).files:
+        locate(entry, root)
 
 
 def prepare(

@@ -72,6 +72,11 @@ class Cell:
         return frozenset({self.model, f"{self.model}+{self.variant}", self.chosen} - {""})
 
     @property
+    def round(self) -> tuple[str, int, int]:
+        """What it shares with those it takes turns with, where they do."""
+        return self.dataset, self.split, self.seed
+
+    @property
     def place(self) -> Path:
         """Where its report lies, below the results of a sheet."""
         return Path(self.dataset) / self.system / f"{self.split}-{self.seed}"
@@ -142,6 +147,12 @@ class Sheet:
             return False
         timed = isinstance(report, dict) and (not self.turns or "timing" in report)
         return timed and not cell.mismatch(report)
+
+    def missing(self, results: Path) -> tuple[Cell, ...]:
+        """What is to be run: cells without a report, and where they take turns all of their rounds."""
+        missing = [cell for cell in self.cells if not self.done(cell, results)]
+        rounds = {cell.round for cell in missing if self.turns}
+        return tuple(cell for cell in self.cells if cell.round in rounds) if self.turns else tuple(missing)
 
     def select(self, datasets: Sequence[str], models: Sequence[str], splits: Sequence[int]) -> "Sheet":
         """The cells of these datasets, models (or systems: a variant, or all candidates of a choice) and splits.

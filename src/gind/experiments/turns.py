@@ -34,7 +34,7 @@ def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None =
     """
     rounds: dict[tuple[str, int, int], list[Cell]] = {}
     for cell in sheet.cells:
-        rounds.setdefault((cell.dataset, cell.split, cell.seed), []).append(cell)
+        rounds.setdefault(cell.round, []).append(cell)
     for cells in rounds.values():
         yield from _round(dataclasses.replace(sheet, cells=tuple(cells)), results, work, root)
 
