@@ -51,7 +51,8 @@ epoch is luck. Residuals are those of the last epoch.""",
 }
 _ALL_PROTOCOLS = """\
 ± is over n - 1 everywhere; over n, which is usual with the mean test curve, it is 5 % smaller for ten folds. \
-Several of the paper's numbers for other systems are of the mean test curve too: those with a row by it ran both ways."""
+Several of the paper's numbers for other systems are of the mean test curve too: those with a row by it ran both \
+ways."""
 
 _SECONDS = """\
 Seconds of one training, which ends when validation no longer improves, and milliseconds of one epoch: medians over \
