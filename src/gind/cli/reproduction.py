@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gind.cli import comparison, screens
+from gind.cli.running import Running
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
 from gind.experiments.grid import check_cells, run_grid
@@ -84,13 +85,12 @@ class ReproduceRequest:
 
     def _run(self, console: Console, sheet: Sheet, results: Path, work: Path) -> int:
         """Run what is missing of a sheet; how many failed."""
-        check_cells(sheet.missing(results), self.data)
-        cells = (
-            run_in_turns(sheet, results, work, root=self.data)
-            if sheet.turns
-            else run_grid(sheet, results, work, root=self.data, jobs=self.jobs)
-        )
-        return screens.grid(console, sheet, cells)
+        missing = sheet.missing(results)
+        check_cells(missing, self.data)
+        shown, rest = Running(console, sheet, missing, results, self.jobs), dataclasses.replace(sheet, cells=missing)
+        if sheet.turns:
+            return shown.show(run_in_turns(rest, results, work, root=self.data, watch=shown.epoch))
+        return shown.show(run_grid(rest, results, work, root=self.data, jobs=self.jobs))
 
     def _quick(self, console: Console) -> bool:
         """Every kind of item, small; nothing is kept."""

@@ -1,8 +1,7 @@
 """What the commands print."""
 
 import shlex
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ from rich.table import Table
 
 from gind.certify import ModelCertificate
 from gind.experiments import Outcome, Predictions, Spec
-from gind.experiments.grid import Finished
 from gind.experiments.setup import sample_model
-from gind.experiments.sheet import Sheet
 from gind.train import IMPLICIT_OPTIONS, FitOptions, unread_options
 
-__all__ = ["announce", "certificate", "evaluation", "grid", "predictions", "refused", "results"]
+__all__ = ["announce", "certificate", "evaluation", "predictions", "refused", "results"]
 
 _SHOWN = 5  # of files that are no reports
 
@@ -125,23 +122,3 @@ def refused(console: Console, errors: Sequence[Exception]) -> None:
         console.print(f"[yellow]Missing: {escape(str(error))}[/]", highlight=False, soft_wrap=True)
     if len(errors) > _SHOWN:
         console.print(f"[yellow]And {len(errors) - _SHOWN} more like these.[/]", highlight=False)
-
-
-def grid(console: Console, sheet: Sheet, cells: Iterable[Finished]) -> int:
-    """A line per cell as it ends, with the time that is left; how many failed."""
-    start, done, skipped, failed = time.monotonic(), 0, 0, 0
-    for finished in cells:
-        if finished.skipped:
-            skipped += 1
-            continue
-        done += 1
-        failed += bool(finished.error)
-        left = (len(sheet.cells) - skipped - done) * (time.monotonic() - start) / done
-        mark = f"[red]{escape(finished.error)}[/]" if finished.error else "[green]done[/]"
-        console.print(
-            f"{done + skipped}/{len(sheet.cells)}  {finished.cell.place}  {mark}  ETA {left / 60:.0f} min",
-            highlight=False,
-            soft_wrap=True,
-        )
-    console.print(f"{sheet.title}: {done - failed} done, {skipped} were there, {failed} failed.", highlight=False)
-    return failed

@@ -8,9 +8,10 @@ The report of each has its usual fields, and
 
 import contextlib
 import dataclasses
+import itertools
 import multiprocessing
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,22 +25,26 @@ from gind.train import EpochRecord, Observer
 __all__ = ["run_in_turns", "timing"]
 
 _Talk = tuple[Connection, BaseProcess]
+_Watch = Callable[[Sequence[Cell], int], None]
 
 
-def run_in_turns(sheet: Sheet, results: Path, work: Path, *, root: Path | None = None) -> Iterator[Finished]:
+def run_in_turns(
+    sheet: Sheet, results: Path, work: Path, *, root: Path | None = None, watch: _Watch | None = None
+) -> Iterator[Finished]:
     """All cells of a dataset, split and seed anew, unless all have a report: times of different hours are not compared.
 
     So a cell that does not end beside others that do loses the report of an earlier round. Whoever stops here, by
-    Ctrl-C or because it asks for no more, ends all processes.
+    Ctrl-C or because it asks for no more, ends all processes. `watch` is told after each epoch which cells are still
+    running, and how many epochs each of them has done.
     """
     rounds: dict[tuple[str, int, int], list[Cell]] = {}
     for cell in sheet.cells:
         rounds.setdefault(cell.round, []).append(cell)
     for cells in rounds.values():
-        yield from _round(dataclasses.replace(sheet, cells=tuple(cells)), results, work, root)
+        yield from _round(dataclasses.replace(sheet, cells=tuple(cells)), results, work, root, watch)
 
 
-def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterator[Finished]:
+def _round(sheet: Sheet, results: Path, work: Path, root: Path | None, watch: _Watch | None) -> Iterator[Finished]:
     """Those that take turns with each other."""
     if all(sheet.done(cell, results) for cell in sheet.cells):
         yield from (Finished(cell, skipped=True) for cell in sheet.cells)
@@ -55,7 +60,7 @@ def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterat
             started.start()
             theirs.close()
             talks[cell] = (ours, started)
-        for ended in _take_turns(talks):
+        for ended in _take_turns(talks, watch):
             new |= set() if ended.error else {ended.cell}
             yield ended
     finally:
@@ -67,10 +72,10 @@ def _round(sheet: Sheet, results: Path, work: Path, root: Path | None) -> Iterat
             (results / sheet.path(cell) / REPORT).unlink(missing_ok=True)
 
 
-def _take_turns(talks: dict[Cell, _Talk]) -> Iterator[Finished]:
+def _take_turns(talks: dict[Cell, _Talk], watch: _Watch | None) -> Iterator[Finished]:
     """Epoch by epoch until all have ended; those that have are taken out."""
     listen = _answer  # first that each is ready, so that no epoch runs beside the loading of another
-    while talks:
+    for epoch in itertools.count():
         for cell, (talk, process) in list(talks.items()):
             try:
                 ended = listen(talk)
@@ -81,6 +86,10 @@ def _take_turns(talks: dict[Cell, _Talk]) -> Iterator[Finished]:
             if ended is not None:
                 del talks[cell]
                 yield Finished(cell, ended)
+        if not talks:
+            return
+        if watch is not None:
+            watch(tuple(talks), epoch)
         listen = _turn
 
 
