@@ -442,3 +442,10 @@ def test_a_run_without_a_certificate_has_not_reached_its_tolerance(tmp_path: Pat
         write_report(tmp_path, cell, sheet="heterophilic", certificate=certificate, training=training)
     page = item_page(item_of("heterophilic", tmp_path, *cells), {})
     assert "| texas | certified | 9.0e-05 |  | 1.0e-04 | 2/3 | 12 | 2.0e-02 |" in page
+
+
+@pytest.mark.parametrize("name", WITHOUT_RUNS)
+def test_a_page_without_runs_says_nothing_of_runs(name: str, tmp_path: Path) -> None:
+    page = item_page(open_item(name, tmp_path, load_paper()), {})
+    assert page.startswith("# ")
+    assert not any(word in page for word in ("certified", "searched", "Residual"))

@@ -99,8 +99,10 @@ def results_page(items: Sequence[Item], figures: Mapping[str, str]) -> str:
 
 
 def item_page(item: Item, figures: Mapping[str, str], narrow: bool = False) -> str:
-    """One item on a page of its own."""
+    """One item on a page of its own, with how to read it where there are runs."""
     first, second, *rest = item_section(item, figures, narrow)
+    if item.collection is None:
+        return "\n".join([first[1:], second, *rest])
     return "\n".join([first[1:], second, _LEGEND, "", *rest, f"{_HOW_TO_READ}:", "", _READING, "", _SETTINGS, ""])
 
 
