@@ -137,3 +137,19 @@ def test_operators_are_registered_as_torch_wants_them(kernels: None) -> None:
     torch.library.opcheck(module._eliminate, (tree.parent, tree.bounds, tree.own, tree.link, C))
     gain, carry = module._eliminate(tree.parent, tree.bounds, tree.own, tree.link, C)
     torch.library.opcheck(module._sweep, (tree.parent, tree.bounds, gain, carry, x))
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype", "c"),
+    [
+        (4, torch.float64, C),
+        (2, torch.float64, C),
+        (3, torch.float32, C),
+        (3, torch.float64, C.float()),
+        (1, torch.float64, C[0]),
+    ],
+)
+def test_what_does_not_fit_is_refused(channels: int, dtype: torch.dtype, c: Tensor, kernels: None) -> None:
+    tree = build(torch.tensor([[0, 1], [1, 2]]), 3)
+    with pytest.raises(ValueError, match="must be"):
+        tree.inverse(c)(values(6, 3, channels, dtype=dtype))

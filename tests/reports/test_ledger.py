@@ -12,6 +12,7 @@ from report_cases import CERTIFICATE, write_report
 
 from gind.experiments import ConfigError
 from gind.experiments.items import ITEMS, WITHOUT_RUNS, find_item, read_item, sheets
+from gind.experiments.protocol import CHOICES
 from gind.experiments.sheet import Cell, Sheet
 from gind.reports import load_paper
 from gind.reports.curves import CURVES, levels, series
@@ -161,7 +162,7 @@ def test_the_ledger_begins_with_what_holds(tmp_path: Path) -> None:
     assert "| texas | 86.22 ± 5.19 | 81.02 | -5.20 | no | 86.22 | +0.00 | yes | own ends, 2 layers | 80.00 |" in lines
     assert "| wisconsin | 88.04 ± 3.97 | 99.00 (1/2) |  |  | 99.00 (1/2) |  |  | the paper's |  |" in lines
     assert "| cora | 88.25 | 89.49 | +1.24 | yes | 88.24 | -0.01 | no | the paper's |  |" in lines
-    assert "| mutag \\* | 89.3 ± 7.4 |  |  |  | missing |  |  |  | 70.00 |" in lines
+    assert "| mutag \\* | 89.3 ± 7.4 |  |  |  | missing |  |  |  | 70.00 † |" in lines
     assert "\n".join(lines) in results_page(items, {})
     assert summary([item_of("regularizers", tmp_path)]) == []
     ppi = [Cell("ppi", "gind", 0), Cell("ppi", "gind-published", 0)]  # the paper has 98.4, without a deviation
@@ -449,3 +450,45 @@ def test_a_page_without_runs_says_nothing_of_runs(name: str, tmp_path: Path) -> 
     page = item_page(open_item(name, tmp_path, load_paper()), {})
     assert page.startswith("# ")
     assert not any(word in page for word in ("certified", "searched", "Residual"))
+
+
+def test_the_floor_is_by_the_same_protocol_where_it_ran(tmp_path: Path) -> None:
+    keys = (("data.folds", 2), ("protocol", "paper"))
+    paper = [Cell("mutag", model, split, 0, keys, "paper") for model in ("gind", "mlp") for split in (0, 1)]
+    honest = [Cell("mutag", model, 0) for model in ("gind", "mlp")]
+    for cell in paper:
+        share = 0.9 if cell.model == "gind" else 0.95
+        write_report(tmp_path, cell, sheet="graphs", curve=[0.5, share])
+    for cell in honest:
+        write_report(tmp_path, cell, sheet="graphs", test=0.8 if cell.model == "gind" else 0.7)
+    item = item_of("graphs", tmp_path, *paper, *honest)
+    (row,) = [line for line in summary([item]) if line.startswith("| mutag")]
+    assert row.endswith("| 95.00 ± 0.00 |")
+    page = item_page(item, {})
+    assert f"| mutag | {CHOICES['honest']} | 89.3 ± 7.4 |  |  | 80.00 | -9.30 | 70.00 |" in page
+    assert f"| mutag | {CHOICES['paper']} | 89.3 ± 7.4 |  |  | 90.00 ± 0.00 | +0.70 | 95.00 ± 0.00 |" in page
+    assert "- mutag: certified 90.00 (`mlp+paper` 95.00)" in page
+    write_report(tmp_path, paper[-1], sheet="graphs", curve=[0.5, 0.95]).unlink()
+    (row,) = [line for line in summary([item_of("graphs", tmp_path, *paper, *honest)]) if line.startswith("| mutag")]
+    assert row.endswith("| 70.00 † |")
+
+
+def test_runs_that_make_no_mean_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    keys = (("data.folds", 2), ("protocol", "paper"))
+    cells = [Cell("mutag", model, split, 0, keys, "paper") for model in ("gind", "mlp") for split in (0, 1)]
+    for cell in cells:
+        curve = [0.5] * (2 + (cell.model == "mlp" and cell.split))
+        write_report(tmp_path, cell, sheet="graphs", curve=curve)
+    item = item_of("graphs", tmp_path, *cells)
+    assert item.collection is not None
+    (why,) = item.collection.refused
+    assert "curves of mlp+paper on mutag have 2 to 3 epochs" in str(why)
+    assert [row.model for row in item.collection.rows] == ["gind+paper"]
+
+
+def test_settings_that_no_model_takes_today_are_named_too(tmp_path: Path) -> None:
+    cells = [Cell("texas", "gind", split) for split in range(2)]
+    for cell in cells:
+        write_report(tmp_path, cell, sheet="heterophilic", model={"hidden": -cell.split})
+    page = item_page(item_of("heterophilic", tmp_path, *cells), {})
+    assert "- gind on texas: runs with different settings (hidden)." in page

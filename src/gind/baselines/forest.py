@@ -70,9 +70,16 @@ class Forest:
 
     def inverse(self, c: Tensor) -> Callable[[Tensor], Tensor]:
         """X ↦ Z, (n, d) to (n, d), with Z_k = (I - c_k S)⁻¹X_k in channel k; 0 ≤ c_k < 1/ρ(S). Differentiable in X."""
+        if c.dtype != self.own.dtype or c.dim() != 1:
+            raise ValueError(f"`c` must be a vector of {self.own.dtype}, got {c.dtype} of shape {tuple(c.shape)}.")
         gain, carry = _eliminate(self.parent, self.bounds, self.own, self.link, c)
 
         def solve(X: Tensor) -> Tensor:
+            # compiled code checks no bounds
+            if X.dtype != gain.dtype or X.shape != gain.shape:
+                raise ValueError(
+                    f"`X` must be {gain.dtype} of shape {tuple(gain.shape)}, got {X.dtype} of shape {tuple(X.shape)}."
+                )
             z = _sweep(self.parent, self.bounds, gain, carry, X[self.order])
             return torch.empty_like(z).index_copy_(0, self.order, z)
 

@@ -167,22 +167,31 @@ def collect(sheet: Sheet, results: Path, *, empty: bool = False) -> Collection:
     missing = tuple(cell for cell in sheet.cells if cell not in reports)
     versions = _versions([*reports.values()])
     seconds = math.fsum(report.seconds for report in reports.values())
-    return Collection(sheet, _rows(sheet, reports), missing, strangers, versions, commits, seconds, refused)
+    rows, unfit = _rows(sheet, reports)
+    if unfit and not empty:
+        raise unfit[0]
+    return Collection(sheet, rows, missing, strangers, versions, commits, seconds, (*refused, *unfit))
 
 
-def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[Row, ...]:
+def _rows(sheet: Sheet, reports: Mapping[Cell, Report]) -> tuple[tuple[Row, ...], tuple[ReportError, ...]]:
+    """What can be summed up, and why the rest cannot."""
     by_place: dict[tuple[str, str], list[Report]] = {}
     for cell, report in reports.items():
         by_place.setdefault((cell.dataset, cell.system), []).append(report)
     expected = sheet.expected
-    rows = [_row(by_place[place], expected[place]) for place in expected if place in by_place]
+    rows, unfit = [], []
+    for place in expected:
+        try:
+            rows += [_row(by_place[place], expected[place])] if place in by_place else []
+        except ReportError as error:
+            unfit.append(error)
     for place, candidates in sheet.choices.items():
         chosen = choose(candidates, reports)
         if chosen:
             row, how = _row(chosen, expected[place]), chosen_how_often(chosen)
             notes = _versions_differ([reports[cell] for cell in candidates if cell in reports])
             rows.append(dataclasses.replace(row, model=place[1], protocol=NESTED, chosen=how, notes=notes))
-    return tuple(rows)
+    return tuple(rows), tuple(unfit)
 
 
 def _row(reports: Sequence[Report], expected: int, protocol: str = "") -> Row:

@@ -20,6 +20,7 @@ __all__ = ["CERTIFIED", "FLOOR", "PUBLISHED", "Entry", "Item", "Place", "open_it
 PUBLISHED, CERTIFIED = "gind-published", "gind"
 FLOOR = "mlp"
 """the system that sees the features and no edges"""
+_SECOND = "paper"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +151,9 @@ class Item:
 
     def floor(self, entry: Entry) -> Place | None:
         """What features alone give on the dataset of an entry, by the same protocol; None where nobody asks."""
-        return _find(self.places, model=FLOOR, variant="", dataset=entry.dataset, protocol=entry.protocol)
+        where = {"model": FLOOR, "dataset": entry.dataset, "protocol": entry.protocol}
+        # a sheet has to name a second protocol of a model on a dataset, and names it after itself
+        return _find(self.places, variant="", **where) or _find(self.places, variant=_SECOND, **where)
 
     def others(self, table: PaperTable) -> dict[str, dict[str, tuple[Place | None, PaperValue | None]]]:
         """The systems that are not GIND: by name and dataset, those of the paper's table first."""
@@ -225,7 +228,7 @@ def _other(place: Place) -> str:
     """What a system is called that is not GIND; a variant that is named as its protocol is said in words."""
     if place.protocol == "honest":
         return place.system
-    named = NESTED if place.protocol == NESTED else "paper"
+    named = NESTED if place.protocol == NESTED else _SECOND
     return f"{place.system.removesuffix(f'+{named}')}, {CHOICES[place.protocol]}"
 
 

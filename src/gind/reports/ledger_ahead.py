@@ -3,7 +3,7 @@
 import math
 
 from gind.experiments.protocol import LAST
-from gind.reports.ledger import CERTIFIED, FLOOR, PUBLISHED, Entry, Item, Place
+from gind.reports.ledger import CERTIFIED, PUBLISHED, Entry, Item, Place
 from gind.reports.ledger_spread import split_by_split
 from gind.reports.ledger_words import SIDES
 from gind.reports.paper import PaperTable
@@ -35,7 +35,7 @@ def ahead(item: Item, table: PaperTable) -> list[str]:
         ours = zip(SIDES, (entry.published, entry.certified), strict=True)
         least = 0.0 if floor is None else floor.mean or 0.0
         lower = [f"{name} {_mean(place):.2f}" for name, place in ours if _mean(place) < least]
-        below += [f"- {dataset}: {', '.join(lower)} (`{FLOOR}` {least:.2f})"] if lower else []
+        below += [f"- {dataset}: {', '.join(lower)} (`{floor.system}` {least:.2f})"] if lower and floor else []
     return lines + (["Below what features alone give:", "", *below, ""] if below else [])
 
 

@@ -44,4 +44,5 @@ def _damping(place: Place) -> tuple[float, int]:
     alpha = model.get("alpha", 1.0)
     if place.model != PUBLISHED or not isinstance(alpha, float) or not 0 < alpha < 1:
         return 1.0, 1
-    return alpha, int(model.get("layers", 1))
+    layers = model.get("layers", 1)
+    return alpha, layers if isinstance(layers, int) else 0

@@ -28,7 +28,7 @@ def summary(items: Sequence[Item]) -> list[str]:
             *(value(entry.published), points(entry, entry.published), _WORDS[is_near]),
             *(value(entry.certified), points(entry, entry.certified), _WORDS[is_high], layer),
             *((value(solved.get(entry.dataset)), points(entry, solved.get(entry.dataset))) if solved else ()),
-            value(floor),
+            _marked(floor, entry),
         ]
         for entry, floor, is_near, is_high, layer in zip(entries, floors, near, high, layers, strict=True)
     ]
@@ -51,8 +51,7 @@ def summary(items: Sequence[Item]) -> list[str]:
 
 _FOOTNOTES = (
     "- \\* the epoch is chosen on the mean test curve over the folds, as the published code does, also in the first "
-    "counts; epochs chosen on validation are below. What features alone give there (no graph) has its epoch chosen on "
-    "validation, unless it ran otherwise.",
+    "counts; epochs chosen on validation are below. † Features alone (no graph) with the epoch chosen on validation.",
     "- The standard deviation is the paper's, over its splits or folds: how far parts of a dataset differ, which is "
     "more than another seed does to a mean. Where a table of the paper has none, it is that of another table with the "
     "same number.",
@@ -91,10 +90,7 @@ def _by_layer(layers: Sequence[str], high: Sequence[bool | None]) -> str:
 
 
 def _entries(items: Sequence[Item], protocol: str) -> Iterator[tuple[Entry, Place | None]]:
-    """The GIND row of the tables that compare systems, with what features alone give (by validation, if not by both).
-
-    Where there are several protocols, by this one.
-    """
+    """The GIND row of the tables that compare systems, with what features alone give; of several protocols by this."""
     for item in items:
         for printed in item.tables:
             if printed.compares(item.systems):
@@ -102,16 +98,28 @@ def _entries(items: Sequence[Item], protocol: str) -> Iterator[tuple[Entry, Plac
                 there = {entry.dataset for entry in own if entry.protocol == protocol}
                 for entry in own:
                     if entry.protocol == (protocol if entry.dataset in there else "honest"):
-                        yield entry, item.floor(entry) or item.floor(dataclasses.replace(entry, protocol="honest"))
+                        yield entry, _floor(item, entry)
+
+
+def _floor(item: Item, entry: Entry) -> Place | None:
+    """By the same protocol; by validation, where runs of that are missing."""
+    same = item.floor(entry)
+    honest = item.floor(dataclasses.replace(entry, protocol="honest"))
+    return honest if same is None or (same.mean is None and honest is not None) else same
+
+
+def _marked(floor: Place | None, entry: Entry) -> str:
+    other = floor is not None and floor.protocol != entry.protocol
+    return f"{value(floor)} †" if other else value(floor)
 
 
 def _without_test_labels(items: Sequence[Item], entries: Sequence[Entry]) -> str:
     """The same counts where test labels choose no epoch, if they do elsewhere."""
     honest = [entry for entry, _ in _entries(items, "honest")]
-    if all(entry.protocol == "honest" for entry in entries):
-        return ""
     near = [verdict for entry in honest if (verdict := _near(entry, entry.published, items)) is not None]
     high = [verdict for entry in honest if (verdict := _high(entry)) is not None]
+    if all(entry.protocol == "honest" for entry in entries) or not (near or high):
+        return ""
     return (
         " With all epochs chosen on validation, by no test label, the published procedure is within one standard "
         f"deviation on {sum(near)} of {len(near)}, and the certified equilibrium at or above on {sum(high)} of "

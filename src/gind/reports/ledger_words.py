@@ -1,8 +1,10 @@
 """What the ledger says in words: which cells are far from the paper, what is known about it, which runs are missing."""
 
+import contextlib
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from gind.errors import UserError
 from gind.experiments.protocol import CHOICES, LAST
 from gind.experiments.setup import sample_model
 from gind.experiments.sheet import NESTED, Cell
@@ -57,7 +59,9 @@ def _that_matter(model: str, row: Row) -> list[str]:
     if not row.mixed:
         return []
     known = {key for section in keys_by_section(model).values() for key in section}
-    known -= {*unread_options(sample_model(model, row.settings["model"]))}
+    # settings of an earlier version may be none that a model takes today
+    with contextlib.suppress(UserError):
+        known -= {*unread_options(sample_model(model, row.settings["model"]))}
     return [key for key in row.mixed if key in known]
 
 
