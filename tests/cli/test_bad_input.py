@@ -327,8 +327,8 @@ RUNS: list[tuple[str, Prepare | None, str]] = [
     (GO_ON, copy(WEIGHTS, CHECKPOINT), f"{CHECKPOINT} | weights"),
     (GO_ON, copy("karate/checkpoint.safetensors", CHECKPOINT), f"{CHECKPOINT} | another training"),
     (GO_ON, copy("other/checkpoint.safetensors", CHECKPOINT), f"{CHECKPOINT} | another training | GIND | MLP"),
-    (GO_ON, other_header(CHECKPOINT, {}), f"{CHECKPOINT} | does not hold a gind checkpoint"),
-    (GO_ON, other_header(CHECKPOINT, {"gind": "[]"}), f"{CHECKPOINT} | does not hold a gind checkpoint"),
+    (GO_ON, other_header(CHECKPOINT, {}), f"{CHECKPOINT} | is damaged"),
+    (GO_ON, other_header(CHECKPOINT, {"gind": "[]"}), f"{CHECKPOINT} | is damaged"),
     (GO_ON, other_header(CHECKPOINT, {"gind": '{"format": 99, "kind": "checkpoint"}'}), f"{CHECKPOINT} | format"),
     (GO_ON, other_header(CHECKPOINT, {"gind": '{"format": 1, "kind": "checkpoint"}'}), f"{CHECKPOINT} | Delete it"),
     *((GO_ON, without_tensor(CHECKPOINT, name), f"{CHECKPOINT} | not complete | Delete it")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import re
 import signal
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
+import torch
 from cli_cases import snapshot
 
 from gind.experiments import ConfigError, run
@@ -134,13 +137,19 @@ def test_a_training_of_other_keys_that_was_stopped_begins_anew(tmp_path: Path, c
     assert report["training"]["epochs"] == (3 if change == "epochs" else 2)
 
 
-@pytest.mark.parametrize("damage", ["cut off", "incomplete"])
+@pytest.mark.parametrize("damage", ["cut off", "incomplete", "infinite", "no header"])
 def test_a_damaged_checkpoint_begins_anew_in_a_grid_alone(tmp_path: Path, damage: str) -> None:
     cell, place = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work"
     run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
     checkpoint = place / "checkpoint.safetensors"
     if damage == "cut off":
         checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    elif damage == "no header":
+        checkpoint.write_bytes(safetensors.torch.save({"x": torch.zeros(1)}))
+    elif damage == "infinite":
+        tensors, about = load_tensors(checkpoint, "checkpoint")
+        tensors["history"][0, 0] = math.inf
+        save_tensors(checkpoint, tensors, about, "checkpoint")
     else:
         tensors, about = load_tensors(checkpoint, "checkpoint")
         save_tensors(checkpoint, {"random": tensors["random"]}, {"fingerprint": about["fingerprint"]}, "checkpoint")
@@ -152,6 +161,28 @@ def test_a_damaged_checkpoint_begins_anew_in_a_grid_alone(tmp_path: Path, damage
     assert run_cell(cell, tmp_path / "results", place, None, observers=[seen]) == ""
     assert seen.before == 0
     assert (tmp_path / "results/report.json").exists()
+    assert (place / "checkpoint.safetensors.damaged").read_bytes() == broken["checkpoint.safetensors"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(24, "Too many open files"), RuntimeError("no memory")], ids=["files", "memory"]
+)
+def test_a_checkpoint_that_cannot_be_read_just_now_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    cell, place, seen = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work", Seen()
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    there = snapshot(place)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as now:
+        now.setattr("gind.train.checkpoint.safe_open", refuse)
+        assert "cannot be read" in run_cell(cell, tmp_path / "results", place, None)
+    assert snapshot(place) == there
+    assert run_cell(cell, tmp_path / "results", place, None, observers=[seen]) == ""
+    assert seen.before == 1
 
 
 def test_a_checkpoint_of_another_training_is_no_damaged_one(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from gind.errors import UserError
-from gind.experiments.artefact import CONFIG, REPORT, read_config, write_json
+from gind.experiments.artefact import CHECKPOINT, CONFIG, REPORT, read_config, write_json
 from gind.experiments.data import find_data
 from gind.experiments.keys import ConfigError
-from gind.experiments.run import run
+from gind.experiments.run import run, set_aside
 from gind.experiments.sheet import Cell, Sheet
 from gind.experiments.spec import Spec, make_spec
 from gind.experiments.worker import Worker, wait_for_any
@@ -89,8 +89,8 @@ def run_cell(
 ) -> str:
     """Train a cell and keep its report, with what `more` adds; the message of what went wrong, or nothing.
 
-    A training that was stopped goes on, unless it was begun with other keys or defaults, its checkpoint is damaged, or
-    all is wanted `anew`. The report stays as it was until there is another.
+    A training that was stopped goes on, unless it was begun with other keys or defaults, its checkpoint is damaged
+    (it is kept as NAME.damaged), or all is wanted `anew`. The report stays as it was until there is another.
     """
     try:
         spec = make_spec(cell.table)
@@ -98,6 +98,7 @@ def run_cell(
         try:
             outcome = train(overwrite=anew or _stale(work, spec))
         except DamagedError:
+            set_aside(work, CHECKPOINT)
             outcome = train(overwrite=True)
         if not outcome.fit.finished:
             return f"stopped by {outcome.fit.stopped_by}"

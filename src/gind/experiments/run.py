@@ -4,7 +4,7 @@ import dataclasses
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from gind.experiments.smoothness import prediction_energy
 from gind.experiments.spec import Spec
 from gind.train import EpochRecord, FitReport, MetricsFile, Observer, Part, call, evaluate, fit, make_parts
 
-__all__ = ["Outcome", "RunError", "certify_part", "run"]
+__all__ = ["Outcome", "RunError", "certify_part", "run", "set_aside"]
 
 
 class RunError(UserError, RuntimeError):
@@ -182,6 +182,15 @@ def _enter(directory: Path, spec: Spec, resume: bool, overwrite: bool) -> None:
         raise RunError(
             f"{directory} was started with other options ({changed}). Resume with the same, or choose another --out."
         )
+
+
+def set_aside(directory: Path, *names: str) -> None:
+    """Rename files that a run cannot go on from to NAME.damaged; refused while a process trains there."""
+    if any((directory / name).exists() for name in names):
+        with _own(directory):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    (directory / name).replace(directory / f"{name}.damaged")
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:

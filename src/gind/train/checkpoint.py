@@ -54,16 +54,14 @@ def load_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
             header, names = file.metadata() or {}, file.keys()
             # copies: at an odd address in the file, sums could be rounded in another order
             tensors = {name: file.get_tensor(name).clone() for name in names}
-    except (SafetensorError, OSError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged ({error}). Delete it and train again.") from error
-    try:
         about = json.loads(header["gind"])
-        matches = (about["format"], about["kind"]) == (FORMAT, kind)
-    except (KeyError, TypeError, ValueError):
-        matches, about = False, {}
-    if not matches:
-        found = about.get("kind", "something else") if isinstance(about, dict) else "something else"
-        raise CheckpointError(f"{path} does not hold a gind {kind} of format {FORMAT}, but {found}.")
+        found = about["format"], about["kind"]
+    except (OSError, RuntimeError) as error:  # the file may be whole: too many are open, or memory is short
+        raise CheckpointError(f"{path} cannot be read: {error}.") from error
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{path} is damaged ({error}). Delete it and train again.") from error
+    if found != (FORMAT, kind):
+        raise CheckpointError(f"{path} does not hold a gind {kind} of format {FORMAT}, but {found[1]} of {found[0]}.")
     return tensors, about
 
 

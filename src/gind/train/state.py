@@ -116,7 +116,7 @@ class TrainingState:
             if about["best"] is not None:
                 self.patience.epoch, self.patience.value, self.patience.loss = about["best"]
             torch.set_rng_state(tensors["random"])
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise DamagedError(f"{path} is not complete ({error}). Delete it and train again.") from error
 
     def _check(self, path: Path, saved: Any) -> None:
