@@ -164,6 +164,40 @@ def test_a_damaged_checkpoint_begins_anew_in_a_grid_alone(tmp_path: Path, damage
     assert (place / "checkpoint.safetensors.damaged").read_bytes() == broken["checkpoint.safetensors"]
 
 
+@pytest.mark.parametrize("config", [None, b"", b"[[[", b"\xff\xfe\0", b'dataset = "wine"\n'])
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_run_that_does_not_say_what_it_is_begins_anew(tmp_path: Path, config: bytes | None, anew: bool) -> None:
+    cell, place, seen = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work", Seen()
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    checkpoint = (place / "checkpoint.safetensors").read_bytes()
+    if config is None:
+        (place / "config.toml").unlink()
+    else:
+        (place / "config.toml").write_bytes(config)
+    assert run_cell(cell, tmp_path / "results", place, None, observers=[seen], anew=anew) == ""
+    assert seen.before == 0
+    assert (tmp_path / "results/report.json").exists()
+    assert (place / "checkpoint.safetensors.damaged").read_bytes() == checkpoint
+    assert run_cell(cell, tmp_path / "results", place, None) == ""
+
+
+def test_a_config_that_cannot_be_read_just_now_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, place = Cell("wine", "mlp", 0, 0, KEYS), tmp_path / "work"
+    run(make_spec(cell.table), place, observers=[Stopped()], checkpoint_every=1)
+    there, read_text = snapshot(place), Path.read_text
+    refused: list[Path] = []
+
+    def refuse_once(path: Path, *args: Any, **more: Any) -> str:
+        if path.name == "config.toml" and not refused:
+            refused.append(path)
+            raise OSError(24, "Too many open files")
+        return read_text(path, *args, **more)
+
+    monkeypatch.setattr(Path, "read_text", refuse_once)
+    assert "cannot be read" in run_cell(cell, tmp_path / "results", place, None)
+    assert snapshot(place) == there
+
+
 @pytest.mark.parametrize(
     "error", [OSError(24, "Too many open files"), RuntimeError("no memory")], ids=["files", "memory"]
 )

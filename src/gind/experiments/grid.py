@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gind.errors import UserError
-from gind.experiments.artefact import CHECKPOINT, CONFIG, REPORT, read_config, write_json
+from gind.experiments.artefact import CHECKPOINT, CONFIG, METRICS, REPORT, WEIGHTS, read_run, write_json
 from gind.experiments.data import find_data
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run, set_aside
@@ -96,7 +96,7 @@ def run_cell(
         spec = make_spec(cell.table)
         train = functools.partial(run, spec, work, root=root, resume=True, observers=observers, threads=1)
         try:
-            outcome = train(overwrite=anew or _stale(work, spec))
+            outcome = train(overwrite=_stale(work, spec) or anew)
         except DamagedError:
             set_aside(work, CHECKPOINT)
             outcome = train(overwrite=True)
@@ -110,10 +110,18 @@ def run_cell(
 
 
 def _stale(work: Path, spec: Spec) -> bool:
-    """Whether a training lies there that differs from `spec` in anything, be it ended or not."""
-    if not (work / CONFIG).exists():
+    """Whether a training lies there that differs from `spec` in anything, be it ended or not.
+
+    One that does not say what it is, because its config.toml is damaged or missing, is set aside.
+    """
+    try:
+        table, _ = read_run(work)
+    except ConfigError as error:
+        if isinstance(error.__cause__, OSError):  # the file may be whole
+            raise
+        set_aside(work, CONFIG, CHECKPOINT, REPORT, WEIGHTS, METRICS)
         return False
     try:
-        return read_config(work)[0].table() != spec.table()
+        return make_spec(table, use_defaults=False).table() != spec.table()
     except ConfigError:  # it has keys that are no more
         return True
