@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return ours
 
 
-def write_seconds(results: Path, cell: Cell, seconds: float) -> None:
+def write_seconds(results: Path, cell: Cell, seconds: object) -> None:
     path = results / "s" / cell.place / "report.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"seconds": seconds}))
@@ -100,6 +100,35 @@ def test_without_reports_a_run_takes_the_mean_of_those_before(tmp_path: Path, cl
     assert all("it failed" in line for line in lines[1:5])
 
 
+def test_more_jobs_than_runs_change_nothing(tmp_path: Path, clock: Clock) -> None:
+    def cells() -> Iterator[Finished]:
+        for cell in CELLS[:2]:
+            clock.now += 120
+            yield Finished(cell)
+
+    lines = lines_of(Sheet("s", "s", CELLS), CELLS[:2], tmp_path, cells(), jobs=7)
+    assert lines[0] == "2 of 4 runs are there, 2 to run, 2 at a time"
+    assert lines[1].endswith("ETA 4 min"), "two ran beside each other, of 240 seconds each"
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -5.0, 10**400, "soon", None, [3]])
+def test_seconds_that_are_none_are_not_counted(tmp_path: Path, clock: Clock, seconds: object) -> None:
+    write_seconds(tmp_path, Cell("texas", "gind", 7), 600.0)
+    for split in (8, 9):
+        write_seconds(tmp_path, Cell("texas", "gind", split), seconds)
+    lines = lines_of(Sheet("s", "s", CELLS[:2]), CELLS[:2], tmp_path, map(Finished, CELLS[:2]))
+    assert lines[1].endswith("ETA 10 min")
+
+
+def test_what_another_process_has_run_meanwhile_was_there(tmp_path: Path) -> None:
+    ended = iter(
+        [Finished(CELLS[0], skipped=True), Finished(CELLS[1]), Finished(CELLS[2], error="no"), Finished(CELLS[3])]
+    )
+    lines = lines_of(Sheet("s", "s", CELLS), CELLS, tmp_path, ended)
+    assert lines[-1] == "s: 2 done, 1 were there, 1 failed."
+    assert [line.split()[0] for line in lines[1:-1]] == ["2/4", "3/4", "4/4"]
+
+
 def test_those_that_take_turns_say_how_far_they_are_once_a_minute(tmp_path: Path, clock: Clock) -> None:
     cells = tuple(Cell("texas", model, 2, 0, (("epochs", 10),)) for model in ("mlp", "gcn"))
     out = io.StringIO()
@@ -141,4 +170,4 @@ def test_the_command_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tu
     report = tmp_path / "results/s/wine/mlp/0-0/report.json"
     report.unlink()
     lines = command("reproduce s.toml --jobs 2").stdout.splitlines()
-    assert lines[0].startswith("0 of 2 runs are there, 2 to run;" if turns else "1 of 2 runs are there, 1 to run, 2 at")
+    assert lines[0].startswith("0 of 2 runs are there, 2 to run;" if turns else "1 of 2 runs are there, 1 to run, 1 at")

@@ -24,7 +24,7 @@ class Running:
 
     def __init__(self, console: Console, sheet: Sheet, cells: Sequence[Cell], results: Path, jobs: int) -> None:
         self._console, self._sheet, self._cells = console, sheet, cells
-        self._jobs = 1 if sheet.turns else jobs
+        self._jobs = 1 if sheet.turns else max(1, min(jobs, len(cells)))
         self._ahead = Ahead(sheet, cells, results, self._jobs)
         self._epochs = {cell: make_spec(cell.table).train.epochs for cell in cells} if sheet.turns else {}
         self._said = monotonic()

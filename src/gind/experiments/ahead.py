@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ def _median(folder: Path) -> float | None:
     """Of the seconds of all reports of a system on a dataset; what is no report says nothing."""
     found = []
     for path in folder.glob(f"*/{REPORT}"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             found.append(float(json.loads(path.read_text(encoding="utf-8"))["seconds"]))
+    found = [seconds for seconds in found if 0 <= seconds < math.inf]
     return statistics.median(found) if found else None
