@@ -48,7 +48,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ("reproduce --quick --model gind", "--quick chooses its runs itself"),
         ("reproduce graphs --quick --splits 0", "--quick chooses its runs itself"),
         ("reproduce training-time --model gind", "take turns in one run"),
-        (f"reproduce {find_item('training-time')} --dataset pubmed", "take turns in one run"),
+        (f"reproduce {find_item('training-time')} --dataset pubmed --model gind", "Leave out --model."),
     ):
         outcome = command(line)
         assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), line
@@ -63,7 +63,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ('models = ["mlp"]\ndatasets = ["wien"]', "", "Did you mean 'wine'?"),
         ('models = ["mlp"]\ndatasets = ["./none"]', "", "There is no graph at ./none"),
         ('models = ["mlp"]\ndatasets = ["texas"]', "--data empty", "files are not under empty"),
-        ('models = ["mlp"]\ndatasets = ["wine"]', "--data none", "The data directory none is not a directory"),
+        ('models = ["mlp"]\ndatasets = ["texas"]', "--data none", "The data directory none is not a directory"),
     ],
 )
 @pytest.mark.parametrize("turns", ["", "turns = true\n"])
@@ -91,6 +91,28 @@ def test_a_mistake_in_a_run_that_was_not_selected_is_no_matter(tmp_path: Path, m
     block = '[[cells]]\ndatasets = ["wine"]\nmodels = ["{}"]\nsplits = "0"\nset = {{ epochs = 1 }}\n'
     (tmp_path / "s.toml").write_text(block.format("mlp") + block.format("mlpp"))
     assert command("reproduce s.toml --model mlp").code == 0
+
+
+def test_where_systems_take_turns_a_dataset_may_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(
+        'turns = true\n[[cells]]\ndatasets = ["wine", "./none"]\nmodels = ["mlp", "sgc"]\nsplits = "0"\n'
+        "set = { epochs = 1 }\n"
+    )
+    assert "There is no graph at ./none" in command("reproduce s.toml").stderr
+    outcome = command("reproduce s.toml --dataset wine")
+    assert outcome.code == 0, outcome
+    assert "2 done, 0 were there, 0 failed" in outcome.stdout
+
+
+def test_a_directory_of_data_that_nothing_reads_need_not_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(
+        '[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0"\nset = { epochs = 1 }\n'
+    )
+    assert command("reproduce s.toml --data none").code == 0
 
 
 @pytest.mark.parametrize("name", WITHOUT_RUNS)

@@ -74,11 +74,11 @@ class ReproduceRequest:
             raise ConfigError(f"{options} are for the runs of an item: gind reproduce ITEM.")
 
     def _select(self, sheet: Sheet) -> Sheet:
-        """The runs that are wanted; all of a split, where they take turns."""
-        if sheet.turns and (self.datasets or self.models):
+        """The runs that are wanted; all systems of a split, where they take turns."""
+        if sheet.turns and self.models:
             raise ConfigError(
                 f"The systems of {sheet.name} take turns in one run, so that their times can be compared. "
-                "Leave out --dataset and --model."
+                "Leave out --model."
             )
         splits = [] if self.splits is None else parse_splits(self.splits, "--splits: ")
         return sheet.select(self.datasets, self.models, splits)

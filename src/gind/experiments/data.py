@@ -76,8 +76,6 @@ def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, re
 
 def find_data(dataset: str, root: str | Path | None) -> None:
     """See to it that the files of a dataset are on disk, by a download where it must be; refused where they cannot."""
-    if root is not None and not Path(root).expanduser().is_dir():
-        raise DataError(f"The data directory {root} is not a directory. Correct `--data DIR` or GIND_DATA.")
     if is_graph_path(dataset):
         if not Path(dataset).exists():
             raise DataError(f"There is no graph at {dataset}. Correct the path; it is looked for from where you are.")
