@@ -93,6 +93,21 @@ def test_a_mistake_in_a_run_that_was_not_selected_is_no_matter(tmp_path: Path, m
     assert command("reproduce s.toml --model mlp").code == 0
 
 
+@pytest.mark.parametrize("option", ["--results", "--work"])
+@pytest.mark.parametrize("place", ["s.toml", "s.toml/below/it", "/proc/nothing"])
+@pytest.mark.parametrize("turns", ["true", "false"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_first_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, place: str, turns: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = '[[cells]]\ndatasets = ["wine"]\nmodels = ["mlp"]\nsplits = "0"\n'
+    (tmp_path / "s.toml").write_text(f"turns = {turns}\n{block}")
+    outcome = command(f"reproduce s.toml {option} {place}")
+    assert (outcome.code, outcome.stderr.count("\n"), outcome.stdout) == (2, 1, ""), outcome
+    assert f"{option} {place} cannot be written" in outcome.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
 def test_where_systems_take_turns_a_dataset_may_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(

@@ -87,6 +87,9 @@ class ReproduceRequest:
         """Run what is missing of a sheet; how many failed."""
         missing = sheet.missing(results)
         check_cells(missing, self.data)
+        if missing:
+            _check_place(results, "--results")
+            _check_place(work, "--work")
         shown, rest = Running(console, sheet, missing, results, self.jobs), dataclasses.replace(sheet, cells=missing)
         if sheet.turns:
             return shown.show(run_in_turns(rest, results, work, root=self.data, watch=shown.epoch))
@@ -165,6 +168,16 @@ class ReportRequest:
         else:
             _write(self.out, sheet_page(collection, load_paper(), remarks))
             comparison.written(console, collection, self.out)
+
+
+def _check_place(place: Path, option: str) -> None:
+    """Refuse a directory that cannot be written, before hours of work have nowhere to go; it is not made."""
+    try:
+        with tempfile.TemporaryFile(dir=next(path for path in (place, *place.absolute().parents) if path.exists())):
+            pass
+    except OSError as error:
+        message = f"{option} {place} cannot be written: {error.strerror or error}. Choose another directory."
+        raise ConfigError(message) from error
 
 
 def _refused(item: Item) -> tuple[ReportError, ...]:
