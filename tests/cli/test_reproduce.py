@@ -61,6 +61,15 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ('models = ["mlp"]\ndatasets = ["wine"]\nset = { layer = 3 }', "", "wine/mlp cannot be run: There is no key"),
         ('models = ["mlpp"]\ndatasets = ["wine"]', "", "wine/mlpp cannot be run: There is no model"),
         ('models = ["mlp"]\ndatasets = ["wien"]', "", "Did you mean 'wine'?"),
+        ('models = ["gcn"]\ndatasets = ["mutag"]', "", "mutag/gcn cannot be run: The model gcn is for node"),
+        (
+            'models = ["mlp"]\ndatasets = ["wine"]\nset = { protocol = "paper" }',
+            "",
+            'mlp cannot be run: protocol "paper"',
+        ),
+        ('models = ["mlp"]\ndatasets = ["wine"]\nset = { length = 3 }', "", "wine has no option 'length'"),
+        ('models = ["mlp"]\ndatasets = ["./none"]\nset = { length = 3 }', "", "length does not apply to a graph of"),
+        ('models = ["sgc"]\ndatasets = ["wine"]\nset = { splits = "kfold", folds = 1 }', "", "there is no split 1."),
         ('models = ["mlp"]\ndatasets = ["./none"]', "", "There is no graph at ./none"),
         ('models = ["mlp"]\ndatasets = ["texas"]', "--data empty", "files are not under empty"),
         ('models = ["mlp"]\ndatasets = ["texas"]', "--data none", "The data directory none is not a directory"),
@@ -91,6 +100,16 @@ def test_a_mistake_in_a_run_that_was_not_selected_is_no_matter(tmp_path: Path, m
     block = '[[cells]]\ndatasets = ["wine"]\nmodels = ["{}"]\nsplits = "0"\nset = {{ epochs = 1 }}\n'
     (tmp_path / "s.toml").write_text(block.format("mlp") + block.format("mlpp"))
     assert command("reproduce s.toml --model mlp").code == 0
+
+
+@pytest.mark.parametrize("dataset", ["texas", "wine", "mutag"])
+def test_a_split_that_a_dataset_lacks_is_refused(dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = f'[[cells]]\ndatasets = ["{dataset}"]\nmodels = ["mlp"]\nsplits = "0-10"\n'
+    (tmp_path / "s.toml").write_text(block)
+    outcome = command("reproduce s.toml")
+    assert (outcome.code, outcome.stderr.count("\n"), outcome.stdout) == (2, 1, ""), outcome
+    assert f"{dataset} has splits 0 to 9, there is no split 10." in outcome.stderr
 
 
 @pytest.mark.parametrize("option", ["--results", "--work"])

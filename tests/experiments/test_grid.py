@@ -17,6 +17,7 @@ from cli_cases import snapshot
 
 from gind.experiments import ConfigError, run
 from gind.experiments.block import Keys
+from gind.experiments.checks import check_cells
 from gind.experiments.grid import run_cell, run_grid
 from gind.experiments.items import progress
 from gind.experiments.models import MODELS
@@ -45,6 +46,12 @@ def test_every_cell_of_our_sheets_is_a_run(path: Path) -> None:
     assert len(set(sheet.cells)) == len(sheet.cells)
     for cell in {dataclasses.replace(cell, split=0) for cell in sheet.cells}:
         assert make_spec(cell.table).model in MODELS
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=lambda path: path.stem)
+def test_no_cell_of_our_sheets_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gind.experiments.checks.find_data", lambda dataset, root: None)
+    check_cells(read_sheet(path).cells, None)
 
 
 def test_a_sheet_is_read_and_narrowed(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from gind.cli import comparison, screens
 from gind.cli.running import Running
 from gind.experiments import ConfigError
 from gind.experiments.artefact import REPORT
-from gind.experiments.grid import check_cells, run_grid
+from gind.experiments.checks import check_cells
+from gind.experiments.grid import run_grid
 from gind.experiments.items import ITEMS, WITHOUT_RUNS, find_item, progress, read_item
 from gind.experiments.quick import shrink
 from gind.experiments.sheet import Sheet, parse_splits, read_sheet

@@ -16,7 +16,7 @@ from gind.datasets.splits import random_split, stratified_folds
 from gind.datasets.table import find, nearest
 from gind.features import csr
 
-__all__ = ["load", "row_normalize"]
+__all__ = ["count_splits", "load", "row_normalize", "settings_of"]
 
 
 def load(
@@ -38,7 +38,7 @@ def load(
     options    `features="row"` divides each row by its sum; the others are of one set: see `Entry.options`
     """
     entry = find(name)
-    settings = _settings(entry, options)
+    settings = settings_of(entry, options)
     features = settings.pop("features")
     kind = entry.splits if splits is None else splits
     if kind not in get_args(SplitKind):
@@ -71,7 +71,8 @@ def row_normalize(x: Tensor) -> Tensor:
     return csr(start, x.col_indices(), values / total[row], (x.shape[0], x.shape[1]))
 
 
-def _settings(entry: Entry, options: Mapping[str, object]) -> dict[str, Any]:
+def settings_of(entry: Entry, options: Mapping[str, object]) -> dict[str, Any]:
+    """The options of a set, with its defaults; refused if it does not take them."""
     known = {"features": "raw", **entry.options}
     for option in options:
         if option not in known:
@@ -80,6 +81,13 @@ def _settings(entry: Entry, options: Mapping[str, object]) -> dict[str, Any]:
     if settings["features"] not in ("raw", "row"):
         raise DataError(f"`features` must be 'raw' or 'row', got {settings['features']!r}.")
     return settings
+
+
+def count_splits(entry: Entry, kind: SplitKind, folds: int, num_random: int = 10) -> int | None:
+    """How many splits `load` will give; None where only the files tell."""
+    if kind == "published":
+        return sum("_split_" in file.path for file in entry.files) or None
+    return folds if kind == "kfold" else num_random
 
 
 def _splits(

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from gind.datasets.download import locate
 from gind.datasets.files import is_graph_path, read_graph
 from gind.features import choose_layout
 
-__all__ = ["DataOptions", "dataset_name", "file_stem", "find_data", "load_data", "prepare"]
+__all__ = ["DataOptions", "dataset_name", "file_stem", "find_data", "load_data", "loading_options", "prepare"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,21 +57,26 @@ def file_stem(dataset: str) -> str:
 
 def load_data(dataset: str, root: str | Path | None, options: DataOptions, *, require_labels: bool = True) -> Dataset:
     """The dataset of a name or a path, features as the source has them."""
-    given = {name: value for name, value in vars(options).items() if value is not None}
-    features = given.pop("features", None)
-    for name in ("precision", "protocol"):  # no matter of loading
-        given.pop(name, None)
+    given = loading_options(dataset, options)
+    if is_graph_path(dataset):
+        loaded = read_graph(dataset, require_labels=require_labels, **given)
+    else:
+        loaded = load(dataset, root, **given)
+    if options.features == "row":
+        for graph in loaded.graphs:
+            graph.x = row_normalize(graph.x)
+    return loaded
+
+
+def loading_options(dataset: str, options: DataOptions) -> dict[str, Any]:
+    """What is said of how to load it; refused for a graph of one's own where it does not apply."""
+    later = ("features", "precision", "protocol")
+    given = {name: value for name, value in vars(options).items() if value is not None and name not in later}
     if is_graph_path(dataset):
         for name in given:
             if name not in ("fractions", "label"):
                 raise DataError(f"{name} does not apply to a graph of one's own files.")
-        loaded = read_graph(dataset, require_labels=require_labels, **given)
-    else:
-        loaded = load(dataset, root, **given)
-    if features == "row":
-        for graph in loaded.graphs:
-            graph.x = row_normalize(graph.x)
-    return loaded
+    return given
 
 
 def find_data(dataset: str, root: str | Path | None) -> None:

@@ -3,13 +3,11 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gind.errors import UserError
 from gind.experiments.artefact import CHECKPOINT, CONFIG, METRICS, REPORT, WEIGHTS, read_run, write_json
-from gind.experiments.data import find_data
 from gind.experiments.keys import ConfigError
 from gind.experiments.run import run, set_aside
 from gind.experiments.sheet import Cell, Sheet
@@ -18,7 +16,7 @@ from gind.experiments.worker import Worker, wait_for_any
 from gind.train import Observer
 from gind.train.checkpoint import DamagedError
 
-__all__ = ["Finished", "check_cells", "run_cell", "run_grid"]
+__all__ = ["Finished", "run_cell", "run_grid"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +62,6 @@ def run_grid(sheet: Sheet, results: Path, work: Path, *, root: Path | None = Non
     finally:
         for worker in (*running, *idle):
             worker.dismiss()
-
-
-def check_cells(cells: Collection[Cell], root: Path | None) -> None:
-    """Refuse before anything runs what would fail later, one by one: wrong keys, and data that is not to be had."""
-    for cell in dict.fromkeys(dataclasses.replace(cell, split=0, seed=0) for cell in cells):
-        try:
-            make_spec(cell.table)
-        except UserError as error:
-            raise ConfigError(f"{cell.dataset}/{cell.system} cannot be run: {error}") from error
-    for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        find_data(dataset, root)
 
 
 def run_cell(

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gind.datasets import Dataset, Split
+from gind.datasets.entry import Entry
 from gind.experiments.data import DataOptions
 from gind.experiments.keys import ConfigError
 
@@ -40,7 +41,7 @@ FOLDS = 10
 """of a dataset in folds, unless the key `folds` says otherwise"""
 
 
-def check_protocol(dataset: Dataset, options: DataOptions) -> None:
+def check_protocol(dataset: Dataset | Entry, options: DataOptions) -> None:
     """Refuse the paper's protocol for what is no graph classification in folds."""
     if options.protocol != "paper":
         return

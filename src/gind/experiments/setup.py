@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gind.datasets import Dataset, Split
+from gind.datasets.entry import Entry
 from gind.experiments.data import load_data, prepare
 from gind.experiments.keys import ConfigError
 from gind.experiments.models import model_entry
@@ -18,7 +19,7 @@ from gind.experiments.spec import Spec, readable_options
 from gind.kernels.threads import threads
 from gind.train import FitReport, Problem, check_fit, fit
 
-__all__ = ["BATCH", "Setup", "build_model", "sample_model", "set_up", "validate"]
+__all__ = ["BATCH", "Setup", "build_model", "check_task", "sample_model", "set_up", "validate"]
 
 BATCH = 128  # graphs per forward pass where nothing is trained
 _SMALL = 2**19  # nodes times channels: Cora with 64 is below, PubMed above
@@ -59,7 +60,7 @@ def set_up(spec: Spec, root: str | Path | None = None, *, test_curve: bool = Fal
     check_protocol(dataset, spec.data)
     split = parts_of(dataset.split(spec.split), spec.data.protocol)
     dataset, statistics = prepare(dataset, spec.data)
-    _check_task(spec, dataset)
+    check_task(spec.model, dataset)
     model = build_model(spec, dataset)
     problem = (Problem.watching_test if paper else Problem.of)(dataset, split, BATCH)
     check_fit(model, problem, spec.train)
@@ -88,9 +89,8 @@ def sample_model(model: str, values: Mapping[str, Any]) -> nn.Module:
         return entry.for_data(entry.tasks[0], 1, 2, readable_options(model, values))
 
 
-def _check_task(spec: Spec, dataset: Dataset) -> None:
-    tasks = model_entry(spec.model).tasks
+def check_task(model: str, dataset: Dataset | Entry) -> None:
+    """Refuse a model on data that it is not for."""
+    tasks = model_entry(model).tasks
     if dataset.task not in tasks:
-        raise ConfigError(
-            f"The model {spec.model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}."
-        )
+        raise ConfigError(f"The model {model} is for {' and '.join(tasks)} tasks; {dataset.name} is {dataset.task}.")
