@@ -131,3 +131,15 @@ def dense(edge_index: Tensor, num_nodes: int) -> Tensor:
         out[e, tail] -= 1
         out[e, head] += 1
     return out
+
+
+def dense_propagation(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """D^(-½)(A + I)D^(-½) of an undirected graph whose edges stand there once, self-loops among them."""
+    A = torch.eye(num_nodes, dtype=torch.float64)
+    pairs: Any = edge_index.t().tolist()
+    for i, j in pairs:
+        A[i, j] += 1
+        if i != j:
+            A[j, i] += 1
+    s = A.sum(dim=1).rsqrt()
+    return s[:, None] * A * s

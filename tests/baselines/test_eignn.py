@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from graphs import dense_propagation
 from torch import Tensor
 from torch.testing import assert_close
 from training_problems import many_labels, two_blocks
@@ -37,13 +38,7 @@ def make(method: str, in_channels: int = 5, **options: Any) -> EIGNN:
 def dense_equilibrium(F: Tensor, x: Tensor, gamma: float, edges: Tensor = EDGES) -> Tensor:
     """Z = γSZg + X by the Kronecker form, everything built from scratch."""
     n, d = x.shape
-    A = torch.eye(n, dtype=torch.float64)
-    for i, j in edges.T.tolist():
-        A[i, j] += 1
-        if i != j:
-            A[j, i] += 1
-    s = A.sum(dim=1).rsqrt()
-    S = s[:, None] * A * s
+    S = dense_propagation(edges, n)
     g = F.T @ F / ((F.T @ F).square().sum().sqrt() + 1e-12)
     Z: Tensor = torch.linalg.solve(torch.eye(n * d).double() - gamma * torch.kron(S, g), x.reshape(-1))
     return Z.reshape(n, d)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import mpmath
 import pytest
 import torch
-from graphs import MODEST, values
+from graphs import MODEST, dense_propagation, values
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -53,13 +53,7 @@ def edges_of_forests(draw: st.DrawFn) -> tuple[Tensor, int]:
 
 
 def dense(edges: Tensor, n: int, c: Tensor, x: Tensor) -> Tensor:
-    A = torch.eye(n, dtype=torch.float64)
-    for i, j in edges.T.tolist():
-        A[i, j] += 1
-        if i != j:
-            A[j, i] += 1
-    s = A.sum(dim=1).rsqrt()
-    S = s[:, None] * A * s
+    S = dense_propagation(edges, n)
     columns = [torch.linalg.solve(torch.eye(n).double() - c[k] * S, x[:, k]) for k in range(len(c))]
     return torch.stack(columns, dim=1)
 
